@@ -9,7 +9,7 @@ A position is 64 characters (X black, O white, - or . empty), a space, and the s
     weights = fsw.load("weights.fsw")
     values = weights.evaluate(boards)        # boards: n x 64 of +1 (player to move), -1 (opponent), 0 (empty)
 
-The format is described in docs/FILES.md; all six versions are read.
+The format is described in docs/FILES.md.
 """
 
 import hashlib
@@ -220,24 +220,16 @@ def load(path):
     """Reads a weight file. ValueError says what is wrong with it."""
     with open(path, "rb") as file:
         data = file.read()
-    version, length = struct.unpack("<IQ", data[8:20]) if len(data) >= 60 else (0, 0)
-    if data[:8] != MAGIC or version not in (1, 2, 3, 4, 5, 6) or length > 1 << 28:
+    version, length = struct.unpack("<IQ", data[8:20]) if len(data) >= 52 else (0, 0)
+    if data[:8] != MAGIC or version != 1 or length > 1 << 28:
         raise ValueError(f"{path} is not a weight file that this reader knows")
-    payload = data[52:]
-    if version >= 3:
-        pairs, stream = (struct.unpack("<Q", data[52:60])[0], data[60:]) if version == 6 else (length, payload)
-        try:
-            parted = zlib.decompressobj(wbits=-15).decompress(stream, length + 1)
-        except zlib.error as error:
-            raise ValueError(f"{path} is damaged: {error}") from error
-        if len(parted) != length or pairs > length:
-            raise ValueError(f"{path} is damaged")
-        middle = (pairs + 1) // 2
-        payload = bytearray(parted)
-        payload[0:pairs:2], payload[1:pairs:2] = parted[:middle], parted[middle:pairs]
+    try:
+        payload = zlib.decompressobj(wbits=-15).decompress(data[52:], length + 1)
+    except zlib.error as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
     if len(payload) != length or hashlib.sha256(payload).digest() != data[20:52]:
         raise ValueError(f"{path} is damaged")
-    read = Payload(bytes(payload))
+    read = Payload(payload)
     provenance = {"program": read.text(), "commit": read.option(read.text), "origin": read.text(), "config": read.text()}
     provenance["seed"] = read.option(lambda: read.number("Q"))
     provenance |= {name: read.number("Q") for name in ("generations", "games", "samples")}
@@ -247,12 +239,16 @@ def load(path):
     scalars = read.list(read.text)
     stages = np.frombuffer(read.bytes(), dtype=np.uint8)
     scale = read.number("H")
-    weights = np.stack(read.list(lambda: np.frombuffer(read.bytes(), dtype="<i2")))
-    hidden = None
-    if version >= 5:
-        read.option(lambda: read.list(lambda: read.take(16)))  # The calibration, for selective search.
-        hidden = hidden_layer(read)
+    weights = np.stack(read.list(lambda: weights_of_stage(read.bytes())))
+    read.option(lambda: read.list(lambda: read.take(16)))  # The calibration, for selective search.
+    hidden = read.option(lambda: hidden_layer(read))
     return Weights(provenance, set_name, patterns, scalars, stages, scale, weights, hidden)
+
+
+def weights_of_stage(data):
+    """The weights of a stage: their low bytes come first, then the high ones."""
+    low, high = np.frombuffer(data, dtype=np.uint8).reshape(2, -1)
+    return (high.astype(np.uint16) << 8 | low).view(np.int16)
 
 
 def hidden_layer(read):

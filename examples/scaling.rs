@@ -205,7 +205,7 @@ enum Event {
     Played(usize, u32, usize, usize),
     /// A result is at the coordinator.
     Arrived(usize),
-    /// A thread of the coordinator is done with a range of steps (its end excluded), with a result, or with waiting.
+    /// A thread of the coordinator is done with a range of frames (its end excluded), with a result, or with waiting.
     Here(Option<(usize, usize)>, Option<usize>),
     Fails(usize),
     Returns(usize),
@@ -215,14 +215,13 @@ enum Event {
 struct Job {
     games: Range<u32>,
     left: usize,
-    worker: usize,
 }
 
 struct Worker {
     life: u32,
     is_up: bool,
     idle: usize,
-    /// The job of each step that waits.
+    /// The job of each frame that waits.
     queue: VecDeque<usize>,
     held: usize,
 }
@@ -283,12 +282,12 @@ impl Simulation {
         let threads = self.threads();
         while self.is_offered && self.workers[number].is_up && self.workers[number].held < most {
             let Some(games) = self.schedule.offer(threads, self.instant(now)) else { return };
-            let steps = games.len().div_ceil(FRAME as usize);
-            self.jobs.push(Job { games, left: steps, worker: number });
+            let frames = games.len().div_ceil(FRAME as usize);
+            self.jobs.push(Job { games, left: frames });
             let job = self.jobs.len() - 1;
             let worker = &mut self.workers[number];
-            worker.held += steps;
-            worker.queue.extend(std::iter::repeat_n(job, steps));
+            worker.held += frames;
+            worker.queue.extend(std::iter::repeat_n(job, frames));
             self.bytes += 400.0;
         }
     }
@@ -312,24 +311,21 @@ impl Simulation {
     fn work_here(&mut self, now: f64) {
         if let Some(job) = self.inbox.pop_front() {
             let seconds = (self.costs.decode + self.costs.intake) * self.jobs[job].games.len() as f64;
-            // One message in a hundred is played here too.
-            let games = self.jobs[job].games.len() as u32;
-            let tried = if job.is_multiple_of(100) { self.costs.piece(games, &mut self.chance) } else { 0.0 };
-            return self.at(now + seconds + tried, Event::Here(None, Some(job)));
+            return self.at(now + seconds, Event::Here(None, Some(job)));
         }
         match self.schedule.claim(self.threads(), IN_STEP, self.instant(now)) {
-            Some(steps) => {
-                let games = FRAME * steps.len() as u32;
+            Some(frames) => {
+                let games = FRAME * frames.len() as u32;
                 let seconds = self.costs.piece(games, &mut self.chance) + f64::from(games) * self.costs.intake;
-                self.at(now + seconds, Event::Here(Some((steps.start, steps.end)), None));
+                self.at(now + seconds, Event::Here(Some((frames.start, frames.end)), None));
             }
             None => self.at(now + 5e-3, Event::Here(None, None)),
         }
     }
 
-    fn complete(&mut self, step: usize, by: Option<usize>, now: f64) {
+    fn complete(&mut self, frame: usize, is_away: bool, now: f64) {
         self.played += 1;
-        self.schedule.complete(step, [0; 32], by, (), self.instant(now));
+        self.schedule.complete(frame, is_away, (), self.instant(now));
         while self.schedule.take().is_some() {}
     }
 
@@ -359,12 +355,12 @@ impl Simulation {
         }
         let seconds = now + costs.after;
         let cores = self.cluster.workers * self.cluster.cores + self.cluster.coordinator;
-        let steps = f64::from(games.div_ceil(FRAME));
+        let frames = f64::from(games.div_ceil(FRAME));
         Outcome {
             seconds,
             busy: busy(&costs, games, cores, seconds),
             bytes: self.bytes / seconds,
-            twice: (self.played as f64 - steps).max(0.0) / steps,
+            twice: (self.played as f64 - frames).max(0.0) / frames,
             failures: self.failures,
         }
     }
@@ -393,14 +389,13 @@ impl Simulation {
             }
             Event::Played(..) => {}
             Event::Arrived(job) => self.inbox.push_back(job),
-            Event::Here(steps, job) => {
-                for step in steps.into_iter().flat_map(|(first, end)| first..end) {
-                    self.complete(step, None, now);
+            Event::Here(frames, job) => {
+                for frame in frames.into_iter().flat_map(|(first, end)| first..end) {
+                    self.complete(frame, false, now);
                 }
                 if let Some(job) = job {
-                    let by = Some(self.jobs[job].worker);
-                    for step in self.schedule.steps(self.jobs[job].games.clone()).expect("what was offered") {
-                        self.complete(step, by, now);
+                    for frame in self.schedule.frames(self.jobs[job].games.clone()).expect("what was offered") {
+                        self.complete(frame, true, now);
                     }
                 }
                 self.work_here(now);

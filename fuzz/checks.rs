@@ -10,7 +10,7 @@ use flipside::export::{Engine as Owner, OpenLayout, decode, write_open};
 use flipside::games::{decode as decode_games, encode as encode_games, whole_frames};
 use flipside::label::Labeller;
 use flipside::pattern::{Layout, PatternSet};
-use flipside::protocol::{Engine, ExternalSpec, gtp, nboard, sgf};
+use flipside::protocol::{Engine, ExternalSpec, gtp, nboard};
 use flipside::record::{Format, convert, read};
 use flipside::search::{Analysis, Limits, Strength};
 use flipside::storage::{Container, Packing};
@@ -20,13 +20,13 @@ use zip::ZipArchive;
 
 /// Recorded games and positions, read as each format: what is read and written can be read again.
 pub fn records(bytes: &[u8]) {
-    let positions = [Format::Obf, Format::Egaroucid];
-    let games = [Format::Ggf, Format::Wthor, Format::F5d6, Format::Log];
-    for from in positions.into_iter().chain(games).chain([Format::detect(bytes)]) {
-        let to = if positions.contains(&from) { Format::Obf } else { Format::Ggf };
-        let mut written = Vec::new();
-        if convert(bytes, from, to, &mut written, &mut |_| Ok(())).is_ok() {
-            assert!(read(&written, to).unwrap().all(|record| record.is_ok()));
+    for from in Format::ALL.into_iter().chain([Format::detect(bytes)]) {
+        let games = [Format::Ggf, Format::Sgf, Format::F5d6];
+        for to in if from.is_of_positions() { &[Format::Obf][..] } else { &games } {
+            let mut written = Vec::new();
+            if let Ok(done) = convert(bytes, from, *to, &mut written, &mut |_| Ok(())) {
+                assert_eq!(read(&written, *to).unwrap().map(Result::unwrap).count(), done.written);
+            }
         }
         let mut labeller = Labeller::new(2);
         for record in read(bytes, from).into_iter().flatten().flatten() {
@@ -61,7 +61,7 @@ impl Engine for Plain {
     }
 }
 
-/// Input from other programs: commands to our servers, answers to our clients, the text of an SGF file, a player's description.
+/// Input from other programs: commands to our servers, answers to our clients, a player's description.
 pub fn protocols(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     // The content of a file is tried below; the input must not choose a file here.
@@ -81,7 +81,6 @@ pub fn protocols(bytes: &[u8]) {
             assert!(evaluation.is_finite());
         }
     }
-    let _ = sgf::main_line(&text);
     let _ = text.parse::<ExternalSpec>();
 }
 
@@ -123,28 +122,23 @@ pub fn books(bytes: &[u8]) {
     }
 }
 
-/// The first version of weight files.
-const PLAIN_WEIGHTS: Container =
-    Container { what: "", magic: *b"\x89FSW\r\n\x1a\n", version: 1, limit: 1 << 28, packing: Packing::Plain };
-
-/// Weight files with a hidden layer.
-pub const HIDDEN_LAYER: Container = Container { version: 6, packing: Packing::DeflatedInParts, ..PLAIN_WEIGHTS };
+/// Weight files.
+pub const WEIGHTS: Container =
+    Container { what: "", magic: *b"\x89FSW\r\n\x1a\n", version: 1, limit: 1 << 28, packing: Packing::Deflated };
 
 /// Weight files: any bytes, any deflated payload, and any payload in a header that fits it. What is read must survive being written, with
 /// the same hash, and be usable for evaluation.
 pub fn weight_file(bytes: &[u8]) {
     let _ = WeightFile::from_bytes(bytes);
-    let deflated = [b"\x89FSW\r\n\x1a\n\x03\x00\x00\x00", &[0xff, 0, 0, 0, 0, 0, 0, 0][..], &[0; 32], bytes].concat();
+    let deflated = [b"\x89FSW\r\n\x1a\n\x01\x00\x00\x00", &[0xff, 0, 0, 0, 0, 0, 0, 0][..], &[0; 32], bytes].concat();
     assert!(WeightFile::from_bytes(&deflated).is_err());
-    for container in [PLAIN_WEIGHTS, HIDDEN_LAYER] {
-        let sealed = container.seal_in_parts(bytes.to_vec(), bytes.len() / 2);
-        if let Ok(file) = WeightFile::from_bytes(&sealed) {
-            let written = file.to_bytes();
-            assert_eq!(WeightFile::from_bytes(&written).as_ref(), Ok(&file));
-            assert_eq!(written[20..52], sealed[20..52]);
-            PatternEvaluator::new(&file.model).unwrap().evaluate_position(&Position::START);
-            exports(&file);
-        }
+    let sealed = WEIGHTS.seal(bytes.to_vec());
+    if let Ok(file) = WeightFile::from_bytes(&sealed) {
+        let written = file.to_bytes();
+        assert_eq!(WeightFile::from_bytes(&written).as_ref(), Ok(&file));
+        assert_eq!(written[20..52], sealed[20..52]);
+        PatternEvaluator::new(&file.model).unwrap().evaluate_position(&Position::START);
+        exports(&file);
     }
 }
 

@@ -1,15 +1,13 @@
 //! What must hold for messages between coordinator and workers, whatever the bytes; see `checks.rs`.
 
-use flipside::cluster::wire::{Job, MAX_GAMES, Proof, result_from_bytes};
+use flipside::cluster::wire::{MAX_GAMES, Offer, result_from_bytes};
 use flipside::games::{RawFrame, decode, encode};
 use flipside::storage::sha256;
 use sha2::{Digest, Sha256};
 
 /// A message as each kind, and as games in a frame with the right checksum.
 pub fn messages(bytes: &[u8]) {
-    for job in
-        [Job::from_bytes(bytes), Proof::from_bytes(&sha256(bytes), bytes).map(|proof| proof.job)].into_iter().flatten()
-    {
+    for job in Offer::from_bytes(bytes).into_iter().flat_map(|offer| [offer.job, offer.proof.job]) {
         assert!((1..=MAX_GAMES).contains(&job.count) && job.games().len() as u32 == job.count);
         assert!(job.play.strength.depth <= 20 && job.play.strength.exact_empties <= 24);
     }

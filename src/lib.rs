@@ -25,6 +25,7 @@
 //! | [`book`] | opening books that learn |
 //! | [`train`] | the main job: generations of self-play and learning in a run directory |
 //! | [`report`] | reports on runs |
+//! | [`verify`] | proof of a run afterwards |
 //! | `cluster` | playing games on many machines (cargo feature `cluster`) |
 //! | [`cli`] | the command line |
 //!
@@ -80,6 +81,7 @@ mod text;
 pub mod textbook;
 mod threads;
 pub mod train;
+pub mod verify;
 pub mod weights;
 
 /// The README's examples, as doctests.

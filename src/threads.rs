@@ -111,11 +111,6 @@ impl<R> Reorder<R> {
         self.early.insert(index, result);
     }
 
-    /// Takes back a result that was put and not handed out yet.
-    pub fn take_back(&mut self, index: usize) -> Option<R> {
-        self.early.remove(&index)
-    }
-
     /// The next result in order with its number, if it has arrived.
     pub fn next(&mut self) -> Option<(usize, R)> {
         let result = self.early.remove(&self.taken)?;

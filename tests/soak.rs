@@ -169,7 +169,7 @@ fn tamper(directory: &Path, rng: &mut ChaCha8Rng) -> HashMap<PathBuf, Vec<u8>> {
 }
 
 /// Checks that the directory of a finished run holds the same as that of an undisturbed one, and nothing else.
-fn check(config: &TrainConfig, directory: &Path, undisturbed: &Path) {
+fn check(directory: &Path, undisturbed: &Path) {
     assert!(weights(directory) == weights(undisturbed), "other weights");
     let metrics = fs::read_to_string(directory.join("metrics.jsonl")).unwrap();
     let events: Vec<TrainEvent> = metrics.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -269,7 +269,7 @@ fn runs() {
             // Once more, to repair whatever was damaged last.
             assert_eq!(finish(config, &directory, generations), End::Finished);
         }
-        check(config, &directory, &undisturbed(variant));
+        check(&directory, &undisturbed(variant));
         fs::remove_dir_all(&directory).unwrap();
     }
     assert!(sessions > stretches, "nothing was interrupted");

@@ -1,8 +1,9 @@
 """Checks the package `flipside` against independent rules and searches."""
 
 import pathlib
-import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -10,65 +11,7 @@ import numpy as np
 import pytest
 
 import flipside
-
-START = "---------------------------OX------XO--------------------------- X"
-DIRECTIONS = [(dx, dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1) if (dx, dy) != (0, 0)]
-
-
-def flips(own, other, square):
-    """The discs a move flips."""
-    turned = 0
-    for dx, dy in DIRECTIONS:
-        x, y, line = square % 8 + dx, square // 8 + dy, 0
-        while 0 <= x < 8 and 0 <= y < 8 and other >> (x + 8 * y) & 1:
-            line |= 1 << (x + 8 * y)
-            x, y = x + dx, y + dy
-        if 0 <= x < 8 and 0 <= y < 8 and own >> (x + 8 * y) & 1:
-            turned |= line
-    return turned
-
-
-def moves(own, other):
-    """Legal moves, each with the discs it flips."""
-    empty = (square for square in range(64) if not (own | other) >> square & 1)
-    found = ((square, flips(own, other, square)) for square in empty)
-    return [(square, turned) for square, turned in found if turned]
-
-
-def some_boards(empties, count=3):
-    """Positions of random games in which the player to move has a move."""
-    chance, found = random.Random(empties), []
-    while len(found) < count:
-        own, other = 1 << 28 | 1 << 35, 1 << 27 | 1 << 36
-        while legal := moves(own, other) or moves(other, own):
-            if not moves(own, other):
-                own, other = other, own
-            if 64 - bin(own | other).count("1") == empties:
-                found.append([own, other])
-                break
-            square, turned = chance.choice(legal)
-            own, other = other ^ turned, own | turned | 1 << square
-    return np.array(found, dtype=np.uint64)
-
-
-def negamax(own, other, depth, leaf, alpha=-100.0, beta=100.0):
-    """The value of a search to a depth, counting plies as flipside does: a pass is none."""
-    legal = moves(own, other)
-    if not legal:
-        if moves(other, own):
-            return -negamax(other, own, depth, leaf, -beta, -alpha)
-        difference = bin(own).count("1") - bin(other).count("1")
-        empties = 64 - bin(own | other).count("1")
-        return difference + (empties if difference > 0 else -empties if difference < 0 else 0)
-    if depth == 0:
-        return leaf(own, other)
-    for square, turned in legal:
-        child = -negamax(other ^ turned, own | turned | 1 << square, depth - 1, leaf, -beta, -alpha)
-        alpha = max(alpha, child)
-        if alpha >= beta:
-            break
-    return alpha
-
+from othello import START, moves, negamax, some_boards
 
 @pytest.fixture(scope="module")
 def weights():
@@ -196,3 +139,7 @@ def test_others_run_meanwhile(weights, work):
         over.set()
         thread.join()
     assert len(counted) > 2
+
+
+def test_the_hints_and_the_reference_have_the_docstrings():
+    subprocess.run([sys.executable, pathlib.Path(__file__).parents[1] / "reference.py", "--check"], check=True)

@@ -72,6 +72,7 @@ pub fn play_game(
             Ok(square) => square,
             // A player that cannot be restarted would lose all remaining games.
             Err(error @ (PlayerError::Broken(_) | PlayerError::Start { .. })) => return Err(error),
+            Err(error @ PlayerError::Resigned) => break forfeit(End::Resigned, error.to_string()),
             Err(error @ PlayerError::TimedOut { .. }) => break forfeit(End::Time, error.to_string()),
             Err(error) => break forfeit(End::Failure, error.to_string()),
         };

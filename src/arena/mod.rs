@@ -22,7 +22,7 @@ pub use game::{Forfeit, PlayedGame, play_game};
 pub use league::{League, LeagueEvent, gauntlet, round_robin};
 pub use log::{GameLog, GameLogError, Guests};
 pub use match_::{Ending, HeldPair, Match, MatchReport, Pair, PairEvent};
-pub use openings::{OpeningsError, hash_openings, parse_openings, select_openings, short_openings, xot_openings};
+pub use openings::{hash_openings, openings_of, parse_openings, select_openings, short_openings, xot_openings};
 pub use player::{Player, PlayerError};
 pub use ratings::{PairPoints, Ratings};
 pub use search_player::SearchPlayer;

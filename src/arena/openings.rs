@@ -7,33 +7,11 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
 
-use crate::board::{NotationError, Transcript, canonical, squares};
-use crate::record::lines::data_lines;
+use crate::board::{Diagram, Position, ScoredDiagram, Square, Transcript, canonical, mirrored, squares};
+use crate::record::{Record, RecordError, lines};
 use crate::storage::hex;
 
 const XOT: &str = include_str!("../../data/openings/xot.txt");
-
-/// Why a text is not a list of openings.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OpeningsError {
-    /// A line that is not a game.
-    #[error("line {line}: {reason}")]
-    Line {
-        /// Line number, from 1.
-        line: usize,
-        /// What is wrong with it.
-        reason: NotationError,
-    },
-    /// An opening after which nobody can move.
-    #[error("line {line}: the game is over at the end of the opening")]
-    GameOver {
-        /// Line number, from 1.
-        line: usize,
-    },
-    /// No opening at all.
-    #[error("no opening found: expected one game a line, such as f5d6c3d3")]
-    Empty,
-}
 
 /// The 10,784 balanced openings of 8 plies known as XOT, the large list of Matthias Berg and Borja Moreno (berg.earthlingz.de/xot), even
 /// within 2 discs by Edax and NTest.
@@ -57,18 +35,67 @@ pub fn short_openings(plies: u32) -> Vec<Transcript> {
     openings
 }
 
-/// Reads openings, one f5d6 transcript a line; empty lines and lines starting with `#` or `%` are skipped.
+/// The openings of a text: a game or a position a line, as [`lines::read`] takes them.
 ///
 /// # Errors
 /// The first line that is not an opening, or a text without any.
-pub fn parse_openings(text: &str) -> Result<Vec<Transcript>, OpeningsError> {
-    let openings: Vec<_> = data_lines(text.as_bytes())
-        .map(|(line, text)| {
-            let opening: Transcript = text.parse().map_err(|reason| OpeningsError::Line { line, reason })?;
-            if opening.last().position.is_game_over() { Err(OpeningsError::GameOver { line }) } else { Ok(opening) }
-        })
-        .collect::<Result<_, _>>()?;
-    if openings.is_empty() { Err(OpeningsError::Empty) } else { Ok(openings) }
+pub fn parse_openings(text: &str) -> Result<Vec<Transcript>, RecordError> {
+    openings_of(lines::read(text.as_bytes()))
+}
+
+/// Records as openings. A position becomes a game that leads to it.
+///
+/// # Errors
+/// The first record that cannot be read, is over, or begins elsewhere than at the start position; or no record at all.
+pub fn openings_of(records: impl Iterator<Item = Result<Record, RecordError>>) -> Result<Vec<Transcript>, RecordError> {
+    let opening = |(i, record): (usize, Result<Record, RecordError>)| {
+        let unfit = |reason| RecordError::new(format_args!("number {}", i + 1), reason);
+        let opening = match record? {
+            Record::Game(game) => game.transcript().ok_or("the game does not begin at the start position"),
+            Record::Position(ScoredDiagram { diagram, .. }) => {
+                moves_to(diagram).ok_or("no game from the start position to this one was found: give its moves instead")
+            }
+        };
+        let opening = opening.map_err(unfit)?;
+        let is_over = opening.last().position.is_game_over();
+        if is_over { Err(unfit("the game is over at the end of the opening")) } else { Ok(opening) }
+    };
+    let openings: Vec<_> = records.enumerate().map(opening).collect::<Result<_, _>>()?;
+    let nothing =
+        || RecordError::new("openings", "none found: expected one game a line, such as f5d6c3d3, or one position");
+    if openings.is_empty() { Err(nothing()) } else { Ok(openings) }
+}
+
+/// A game that leads to a position, or to its image if it is of the mirrored start. `None` if there is none, or none is found soon.
+fn moves_to(target: Diagram) -> Option<Transcript> {
+    let mirror = |discs: u64| squares(discs).fold(0, |set, square| set | mirrored(square).bit());
+    let Position { player, opponent } = target.position;
+    let image = Diagram { position: Position { player: mirror(player), opponent: mirror(opponent) }, ..target };
+    [target, image].into_iter().find_map(|target| {
+        let (mut moves, mut seen) = (Vec::new(), HashSet::new());
+        let is_found = search_moves(Diagram::START, target.pass_if_needed(), &mut moves, &mut seen);
+        is_found.then(|| Transcript::from_moves(&moves).expect("the search plays legal moves"))
+    })
+}
+
+/// Extends a game to a position by moves to squares that have discs there. All that leads nowhere is remembered.
+fn search_moves(now: Diagram, target: Diagram, moves: &mut Vec<Square>, seen: &mut HashSet<Diagram>) -> bool {
+    const MOST: usize = 1 << 20;
+    if now == target {
+        return true;
+    }
+    if !seen.insert(now) || seen.len() > MOST {
+        return false;
+    }
+    squares(now.position.moves() & !target.position.empty()).any(|to| {
+        moves.push(to);
+        let next = now.try_play(to).expect("the move is legal").pass_if_needed();
+        let is_found = search_moves(next, target, moves, seen);
+        if !is_found {
+            moves.pop();
+        }
+        is_found
+    })
 }
 
 /// An opening for each pair of a match, drawn by `seed`: `pairs` of them, or all different ones if there are fewer. A longer choice

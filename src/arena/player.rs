@@ -91,6 +91,9 @@ pub enum PlayerError {
         /// What it said.
         answer: String,
     },
+    /// It gave the game up.
+    #[error("resigned")]
+    Resigned,
     /// It was stopped before it had an answer.
     #[error("stopped")]
     Stopped,

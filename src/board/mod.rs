@@ -25,16 +25,20 @@ mod picture;
 mod position;
 mod square;
 mod symmetry;
+mod transcript;
 
 pub use masks::{C_SQUARES, CORNERS, FILE_A, FILE_H, QUADRANTS, X_SQUARES, odd_quadrants};
 pub(crate) use masks::{INNER_FILES, INNER_RANKS, STEP};
-pub use notation::{Diagram, NotationError, ScoredDiagram, Side, Transcript};
+pub(crate) use notation::is_cell;
+pub use notation::{Diagram, NotationError, ScoredDiagram, Side};
 pub use perft::perft;
 pub use picture::picture;
 pub use position::{IllegalMove, Position};
 pub(crate) use square::excerpt;
 pub use square::{Bitboard, ParseSquareError, Square, Squares, squares};
 pub use symmetry::{Symmetry, canonical};
+pub use transcript::{Transcript, is_pass};
+pub(crate) use transcript::{begins_with_move, mirrored, parse_moves, start_of};
 
 /// Both kernels in one build. `tests/library/board.rs` has the naive version.
 #[cfg(all(test, target_arch = "x86_64", target_feature = "bmi2"))]

@@ -1,12 +1,11 @@
-//! The text forms people exchange: 64-character boards, f5d6 transcripts and OBF lines.
+//! The text forms of positions that people exchange: boards of 64 characters and OBF lines.
 
 use std::fmt;
 use std::str::FromStr;
 
-use rand::{Rng, RngExt};
-
 use super::position::{IllegalMove, Position};
-use super::square::{ParseSquareError, Square, excerpt, squares};
+use super::square::{Square, excerpt};
+use super::transcript::{begins_with_move, is_pass, parse_moves, parse_square, replay, start_of};
 
 /// A colour. Black moves first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -43,53 +42,15 @@ impl Side {
     }
 }
 
-/// Why a text is not a position or a game, and where.
+/// Why a text is not a position or a game: what was found and what was expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotationError {
-    /// A board that does not have 64 squares.
-    #[error("expected 64 squares and the side to move; squares found: {0}")]
-    BoardLength(usize),
-    /// A character that no square is written as.
-    #[error("column {column}: `{found}` is not a square (X black, O white, - or . empty)")]
-    SquareContent {
-        /// Column in the text without leading spaces, from 1.
-        column: usize,
-        /// The character.
-        found: char,
-    },
-    /// The side to move is missing, or none of X, \*, O, b, w, black and white.
-    #[error("expected the side to move, X or O, after the board; found `{0}`")]
-    SideToMove(String),
-    /// Something after the side to move, where only a position is expected.
-    #[error("expected nothing after the side to move, found `{0}`")]
-    Trailing(String),
-    /// Something after the side to move that is neither a score nor OBF data.
-    #[error("`{0}` is neither a score in discs (-64 to 64) nor OBF data such as `G8:+18`")]
-    Score(String),
-    /// OBF data with a score of an illegal move.
-    #[error("`{0}` has a score but is not a legal move")]
-    IllegalScored(String),
-    /// OBF data with two scores of a move.
-    #[error("{0} has two scores")]
-    ScoredTwice(Square),
-    /// A malformed square in a transcript or in OBF data.
-    #[error(transparent)]
-    Square(#[from] ParseSquareError),
-    /// An illegal move in a transcript.
-    #[error("move {ply} ({square}): {reason}")]
-    Illegal {
-        /// Number of the move, from 1.
-        ply: usize,
-        /// The move.
-        square: Square,
-        /// What is wrong with it.
-        reason: IllegalMove,
-    },
-}
+#[error("{0}")]
+pub struct NotationError(pub(super) String);
 
 /// A position and the colour of the player to move. As text it is 64 squares, a1 to h1, then the next row, a space, and the
-/// side to move; `X` is black, `O` is white, `-` or `.` is empty. A [`Transcript`] can be parsed too: it gives the position at
-/// its end.
+/// side to move; `X` is black, `O` is white, `-` is empty. Parsing accepts the alphabets `X*` `O`, `B` `W` and `1` `2` (black, white)
+/// with `-`, `.` or `_` for an empty square (with the digits also `0`), spaces between rows, and a game's moves, which give the position at
+/// their end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Diagram {
     /// The discs, as the player to move sees them.
@@ -118,6 +79,9 @@ impl Diagram {
 
     /// The start of every game.
     pub const START: Self = Self { position: Position::START, side: Side::Black };
+
+    /// The start that some programs use instead: its mirror image, with black on d4 and e5.
+    pub const MIRRORED_START: Self = Self { position: Position::START.pass(), side: Side::Black };
 
     /// The diagram after a move, or why it is illegal.
     pub fn try_play(self, to: Square) -> Result<Self, IllegalMove> {
@@ -173,7 +137,10 @@ impl FromStr for Side {
         match text.to_ascii_lowercase().as_str() {
             "x" | "*" | "b" | "black" => Ok(Self::Black),
             "o" | "w" | "white" => Ok(Self::White),
-            _ => Err(NotationError::SideToMove(excerpt(text))),
+            _ => Err(NotationError(format!(
+                "expected the side to move, X or O, after the board; found `{}`",
+                excerpt(text)
+            ))),
         }
     }
 }
@@ -195,37 +162,71 @@ impl FromStr for Diagram {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (diagram, rest) = split_diagram(text)?;
-        if rest.trim().is_empty() { Ok(diagram) } else { Err(NotationError::Trailing(excerpt(rest.trim()))) }
+        let rest = rest.trim();
+        if rest.is_empty() {
+            return Ok(diagram);
+        }
+        Err(NotationError(format!("expected nothing after the side to move, found `{}`", excerpt(rest))))
     }
 }
 
-/// Reads a board and a side, or a transcript, from the start of a line. The rest of the line is returned too.
+/// How squares are written: black, white and empty ones.
+const ALPHABETS: [[&str; 3]; 3] = [["Xx*", "Oo", "-._"], ["Bb", "Ww", "-._"], ["1", "2", "0-._"]];
+
+/// Whether a character may stand for a square of a board.
+pub(crate) fn is_cell(c: char) -> bool {
+    ALPHABETS.as_flattened().iter().any(|cells| cells.contains(c))
+}
+
+/// Reads a board and a side, or moves, from the start of a line. The rest of the line is returned too.
 fn split_diagram(text: &str) -> Result<(Diagram, &str), NotationError> {
     let text = text.trim_start();
-    // No board begins with a letter from a to h.
-    if text.get(..2).is_some_and(|start| start.parse::<Square>().is_ok()) {
-        return Ok((text.parse::<Transcript>()?.last(), ""));
+    if begins_with_move(text) {
+        let moves = parse_moves(text)?;
+        return Ok((replay(start_of(&moves), &moves, |_, _| ())?, ""));
     }
-    let board_end = text.find(char::is_whitespace).unwrap_or(text.len());
-    let (board, rest) = text.split_at(board_end);
-    let (mut black, mut white, mut count) = (0u64, 0u64, 0usize);
-    for found in board.chars() {
-        let bit = 1u64.checked_shl(count as u32).unwrap_or(0);
+    let is_mark = |&c: &char| !"-._".contains(c);
+    let of = |c| ALPHABETS.iter().find(|cells| cells.iter().any(|cells| cells.contains(c)));
+    let [blacks, whites, empties] = text.chars().find(is_mark).and_then(of).unwrap_or(&ALPHABETS[0]);
+    let (mut black, mut white, mut count) = (0u64, 0u64, 0u32);
+    let mut rest = text;
+    for (column, found) in text.chars().enumerate() {
+        let bit = 1u64.checked_shl(count).unwrap_or(0);
+        let is_gap = found.is_whitespace() && count.is_multiple_of(8);
         match found {
-            'X' | 'x' | '*' => black |= bit,
-            'O' | 'o' => white |= bit,
-            '-' | '.' => {}
-            _ => return Err(NotationError::SquareContent { column: count + 1, found }),
+            _ if count == 64 => break,
+            _ if is_gap => {}
+            _ if blacks.contains(found) => black |= bit,
+            _ if whites.contains(found) => white |= bit,
+            _ if empties.contains(found) => {}
+            _ if found.is_whitespace() => break,
+            _ => {
+                let column = column + 1;
+                return Err(NotationError(format!(
+                    "column {column}: `{found}` is not a square (X black, O white, - or . empty; or B, W; or 1, 2, 0)"
+                )));
+            }
         }
-        count += 1;
+        count += u32::from(!is_gap);
+        rest = &rest[found.len_utf8()..];
     }
-    if count != 64 {
-        return Err(NotationError::BoardLength(count));
+    let glued = rest.chars().take_while(|&c| is_cell(c)).count() as u32;
+    let is_side = |text: &str| text.parse::<Side>().is_ok();
+    if count < 64 || glued > 1 || glued == 1 && !is_side(&rest[..1]) {
+        let found = count + glued;
+        return Err(NotationError(format!("expected 64 squares and the side to move; squares found: {found}")));
     }
     let rest = rest.trim_start();
     let side_end = rest.find(|c: char| c.is_whitespace() || c == ';').unwrap_or(rest.len());
-    let (side_text, rest) = rest.split_at(side_end);
-    let side: Side = side_text.parse()?;
+    let (side, rest) = rest.split_at(side_end);
+    let side = match side {
+        // These would be scores after other boards.
+        "1" if *blacks == "1" => Side::Black,
+        "2" if *blacks == "1" => Side::White,
+        _ => side.parse()?,
+    };
+    let words = rest.trim_start();
+    let rest = ["to move", "to play"].iter().find_map(|words_after| words.strip_prefix(words_after)).unwrap_or(rest);
     Ok((Diagram::from_black_and_white(black, white, side).expect("one disc a square"), rest))
 }
 
@@ -257,19 +258,19 @@ impl FromStr for ScoredDiagram {
         for field in rest.split(';').map(str::trim).filter(|field| !field.is_empty()) {
             let (square, score) = field.split_once(':').unwrap_or(("", field));
             match square.trim().to_ascii_lowercase().as_str() {
-                // OBF's way to say that a position has no scored move.
-                "--" => {}
-                // A pass, a game that is over, or the score without its move.
+                // OBF's way to say that a position has no scored move; without a legal move it is the pass.
+                "--" if legal != 0 || score.trim() == "-127" => {}
+                // The score without its move.
                 "" => without_move = Some(parse_score(score)?),
-                "pa" | "ps" if legal == 0 => without_move = Some(parse_score(score)?),
-                "pa" | "ps" => return Err(NotationError::IllegalScored(square.trim().to_owned())),
+                name if is_pass(name) && legal == 0 => without_move = Some(parse_score(score)?),
+                name if is_pass(name) => return Err(illegal_scored(square.trim())),
                 name => {
-                    let to: Square = name.parse()?;
+                    let to = parse_square(name)?;
                     if legal & to.bit() == 0 {
-                        return Err(NotationError::IllegalScored(to.to_string()));
+                        return Err(illegal_scored(name));
                     }
                     if moves.iter().any(|&(known, _)| known == to) {
-                        return Err(NotationError::ScoredTwice(to));
+                        return Err(NotationError(format!("{to} has two scores")));
                     }
                     moves.push((to, parse_score(score)?));
                 }
@@ -280,95 +281,17 @@ impl FromStr for ScoredDiagram {
     }
 }
 
+fn illegal_scored(name: &str) -> NotationError {
+    NotationError(format!("`{name}` has a score but is not a legal move"))
+}
+
 fn parse_score(text: &str) -> Result<i32, NotationError> {
-    let score = text.trim().parse().ok().filter(|score| (-64..=64).contains(score));
-    score.ok_or_else(|| NotationError::Score(excerpt(text.trim())))
-}
-
-/// A game, or the beginning of one, as the moves from the start position: `f5d6c3`. Parsing accepts capital letters, passes, and
-/// spaces between moves; passes are not written.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Hash)]
-pub struct Transcript {
-    moves: Vec<Square>,
-}
-
-impl Transcript {
-    /// A game from its moves.
-    ///
-    /// # Errors
-    /// The first illegal move.
-    pub fn from_moves(moves: &[Square]) -> Result<Self, NotationError> {
-        let transcript = Self { moves: moves.to_vec() };
-        transcript.replay(|_, _| ())?;
-        Ok(transcript)
-    }
-
-    /// A complete game of random moves, all legal moves being equally likely.
-    pub fn random(random: &mut impl Rng) -> Self {
-        let mut diagram = Diagram::START;
-        let mut played = Vec::with_capacity(60);
-        while diagram.position.moves() != 0 {
-            let moves = diagram.position.moves();
-            let choice = random.random_range(0..moves.count_ones() as usize);
-            let square = squares(moves).nth(choice).expect("the choice is among the moves");
-            played.push(square);
-            diagram = diagram.try_play(square).expect("the move is legal").pass_if_needed();
-        }
-        Self { moves: played }
-    }
-
-    /// The moves, without passes.
-    pub fn moves(&self) -> &[Square] {
-        &self.moves
-    }
-
-    /// The position at the end. If the side to move must pass and the other can move, it has passed.
-    pub fn last(&self) -> Diagram {
-        self.replay(|_, _| ()).expect("a transcript holds legal moves only")
-    }
-
-    /// Calls `visit` with each diagram and the move played in it.
-    fn replay(&self, mut visit: impl FnMut(Diagram, Square)) -> Result<Diagram, NotationError> {
-        let mut diagram = Diagram::START;
-        for (i, &square) in self.moves.iter().enumerate() {
-            visit(diagram, square);
-            let next = diagram.try_play(square);
-            diagram = next.map_err(|reason| NotationError::Illegal { ply: i + 1, square, reason })?.pass_if_needed();
-        }
-        Ok(diagram)
-    }
-
-    /// Each diagram of the game with the move played in it.
-    pub fn steps(&self) -> Vec<(Diagram, Square)> {
-        let mut steps = Vec::with_capacity(self.moves.len());
-        self.replay(|diagram, square| steps.push((diagram, square))).expect("a transcript holds legal moves only");
-        steps
-    }
-}
-
-impl FromStr for Transcript {
-    type Err = NotationError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut moves = Vec::with_capacity(text.len() / 2);
-        for word in text.split_whitespace().filter(|word| !word.eq_ignore_ascii_case("pass")) {
-            let mut characters = word.chars();
-            while let Some(first) = characters.next() {
-                let name: String = std::iter::once(first).chain(characters.next()).collect();
-                // Some programs write passes; they carry no information.
-                if !matches!(name.to_ascii_lowercase().as_str(), "--" | "ps" | "pa") {
-                    moves.push(name.parse()?);
-                }
-            }
-        }
-        Self::from_moves(&moves)
-    }
-}
-
-impl fmt::Display for Transcript {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.moves.iter().try_for_each(|square| write!(f, "{square}"))
-    }
+    let text = text.trim();
+    let score = text.parse().ok().filter(|score| (-64..=64).contains(score));
+    score.ok_or_else(|| {
+        let found = excerpt(text);
+        NotationError(format!("`{found}` is neither a score in discs (-64 to 64) nor OBF data such as `G8:+18`"))
+    })
 }
 
 #[cfg(test)]
@@ -401,18 +324,45 @@ mod tests {
     #[test]
     fn bad_diagrams_say_what_is_wrong() {
         let board = "---------------------------OX------XO---------------------------";
-        let error = |text: &str| text.parse::<ScoredDiagram>().unwrap_err();
-        assert_eq!(error("XO X"), NotationError::BoardLength(2));
-        assert_eq!(error(&board.replace('O', "Q")), NotationError::SquareContent { column: 28, found: 'Q' });
-        assert_eq!(error(board), NotationError::SideToMove(String::new()));
-        assert_eq!(error(&format!("{board} Y")), NotationError::SideToMove("Y".into()));
-        assert_eq!(error(&format!("{board} X 65")), NotationError::Score("65".into()));
-        assert!(matches!(error(&format!("{board} X; f9:+2;")), NotationError::Square(_)));
+        let error = |text: &str| text.parse::<ScoredDiagram>().unwrap_err().0;
+        for (text, expected) in [
+            ("XO X".to_owned(), "squares found: 2"),
+            (board.replacen('-', "", 1) + " X", "squares found: 63"),
+            (format!("-{board} X"), "squares found: 65"),
+            (board.replace('O', "Q"), "column 28: `Q` is not a square"),
+            (board.replace('O', "W"), "column 28: `W` is not a square"),
+            (board.to_owned(), "expected the side to move, X or O, after the board; found ``"),
+            (format!("{board} Y"), "found `Y`"),
+            (format!("{board} X 65"), "`65` is neither a score"),
+            (format!("{board} X; f9:+2;"), "`f9` is not a square"),
+        ] {
+            assert!(error(&text).contains(expected), "{text}: {}", error(&text));
+        }
         let long = "y".repeat(1_000_000);
         for text in [format!("{board} {long}"), format!("{board} X {long}"), format!("{board} X; {long}:+2;")] {
-            assert!(error(&text).to_string().len() < 250, "{text:.70}");
+            assert!(error(&text).len() < 250, "{text:.70}");
         }
-        assert!(format!("{board} X {long}").parse::<Diagram>().unwrap_err().to_string().len() < 250);
+        assert!(format!("{board} X {long}").parse::<Diagram>().unwrap_err().0.len() < 250);
+    }
+
+    #[test]
+    fn boards_have_many_alphabets() {
+        let board = "---------------------------OX------XO---------------------------";
+        let with =
+            |black: &str, white: &str, empty: &str| board.replace('X', black).replace('O', white).replace('-', empty);
+        for text in [
+            with("*", "O", ".") + " *",
+            with("x", "o", "_") + " X to move",
+            with("B", "W", ".") + " B",
+            with("b", "w", "-") + " black to play",
+            with("1", "2", "0") + " 1",
+            with("1", "2", ".") + " X",
+            board.to_owned() + "X",
+            board.as_bytes().chunks(8).map(|row| String::from_utf8_lossy(row) + " ").collect::<String>() + "X",
+        ] {
+            assert_eq!(text.parse(), Ok(Diagram::START), "{text}");
+        }
+        assert_eq!((with("1", "2", "0") + " 2").parse(), Ok(Diagram::START.pass()));
     }
 
     #[test]
@@ -425,27 +375,13 @@ mod tests {
         assert_eq!((unscored.score, unscored.moves.len()), (None, 0));
         // Edax's words for a pass and for a game that is over.
         let no_move = "XO".to_owned() + &"-".repeat(62);
-        for data in ["PS:+4", "PA:+4", "+4"] {
+        for data in ["PS:+4", "PA:+4", "pass:+4", "--:+4", "+4"] {
             let scored: ScoredDiagram = format!("{no_move} O; {data};").parse().unwrap();
             assert_eq!((scored.score, scored.moves.len()), (Some(4), 0), "{data}");
         }
         let error = |data: &str| format!("{board} X; {data};").parse::<ScoredDiagram>().unwrap_err();
-        assert_eq!(error("F5:+2; A1:+4"), NotationError::IllegalScored("a1".into()));
-        assert_eq!(error("PA:+4"), NotationError::IllegalScored("PA".into()));
-        assert_eq!(error("F5:+2; f5:+4"), NotationError::ScoredTwice("f5".parse().unwrap()));
-    }
-
-    #[test]
-    fn transcripts_round_trip_and_refuse_illegal_moves() {
-        let game: Transcript = "F5d6c3".parse().unwrap();
-        assert_eq!(game.to_string(), "f5d6c3");
-        assert_eq!(game.last().side, Side::White);
-        for text in ["f5 d6 c3", "F5D6C3", " F5 d6\tC3 ", "f5d6 PASS c3", "f5--d6PAc3"] {
-            assert_eq!(text.parse().as_ref(), Ok(&game), "{text}");
-            assert_eq!(text.parse(), Ok(game.last()), "as a position: {text}");
-        }
-        let error = "f5d6a1".parse::<Transcript>().unwrap_err();
-        assert!(matches!(error, NotationError::Illegal { ply: 3, reason: IllegalMove::NoFlips(_), .. }), "{error}");
-        assert!("f5d".parse::<Transcript>().is_err());
+        assert!(error("F5:+2; A1:+4").0.starts_with("`a1` has a score"));
+        assert!(error("PA:+4").0.starts_with("`PA` has a score"));
+        assert_eq!(error("F5:+2; f5:+4").0, "f5 has two scores");
     }
 }

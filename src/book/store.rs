@@ -249,11 +249,11 @@ pub(super) fn chunk<E>(
     wrong: impl Fn(redb::Error) -> E,
 ) -> Result<Vec<Record>, E> {
     let entries = table.range(keys.start().encode()..=keys.end().encode()).map_err(|error| wrong(error.into()))?;
-    let record = |entry: Result<(redb::AccessGuard<'_, [u8; KEY]>, redb::AccessGuard<'_, [u8; VALUE]>), _>| {
-        let (key, value) = entry.map_err(|error: redb::StorageError| wrong(error.into()))?;
+    let records = entries.take(CHUNK).map(|entry| {
+        let (key, value) = entry.map_err(|error| wrong(error.into()))?;
         decode(Key::decode(&key.value()), &value.value()).map_err(&wrong)
-    };
-    entries.take(CHUNK).map(record).collect()
+    });
+    records.collect()
 }
 
 pub(super) fn decode(key: Key, value: &[u8; VALUE]) -> Result<Record, redb::Error> {

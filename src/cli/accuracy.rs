@@ -7,9 +7,9 @@ use clap::Args;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::error::{CliError, Context};
+use super::error::CliError;
 use super::evaluator::{EvaluatorChoice, own_engine, with_evaluator};
-use super::input::{FORMAT, each_once, name_of, read_bytes, refuse_own_files};
+use super::input::{FORMAT, Input, each_once, name_of, refuse_own_files};
 use super::jobs::on_own_threads;
 use super::meter::Meter;
 use super::results::FormatArgument;
@@ -19,12 +19,12 @@ use crate::board::ScoredDiagram;
 use crate::eval::{ByEmpties, Evaluator, accuracy, discs_lost, has_all_scores, regret};
 use crate::label::Labeller;
 use crate::learn::{Bound, Sample};
-use crate::record::{Format, MAX_REPORTED, Record, read};
+use crate::record::{Format, MAX_REPORTED, Record};
 use crate::search::{Engine, Strength};
 
 /// Compare static evaluations with known scores, by number of empty squares
 ///
-/// Takes scored positions (OBF, a bare score, Egaroucid's training lines) and recorded games (GGF, WTHOR, f5d6, logs of games), whose
+/// Takes scored positions (OBF, a bare score, Egaroucid's training lines) and recorded games (GGF, SGF, WTHOR, f5d6, logs of games), whose
 /// positions are scored by the result. Prints a table in discs for the side to move: empty squares, positions, root mean
 /// square error, mean absolute error, bias (mean of evaluation minus score), standard deviation of the error (rmse without the bias),
 /// slope of the line that best predicts the score from the evaluation, and standard deviation of the scores from that line. The last
@@ -186,26 +186,24 @@ impl AccuracyArguments {
         meter: &mut Meter,
         take: &mut impl FnMut(&mut Meter, Vec<Record>),
     ) -> Result<(), CliError> {
-        let name = name_of(file);
-        let bytes = meter.aside(|| read_bytes(file, session)).context(|| format!("cannot read {name}"))?;
-        let format = Format::detect(&bytes);
-        let unreadable = || format!("cannot read {name} as {format}");
+        let input = meter.aside(|| Input::read(file, None, session))?;
+        let name = &input.name;
         let (mut records, mut bad) = (Vec::new(), 0);
-        for record in read(&bytes, format).context(unreadable)? {
+        for record in input.records()? {
             match record {
                 Ok(record) => records.push(record),
-                Err(error) if self.skip_bad || error.is_cut_off_end() => {
+                Err(error) if self.skip_bad || error.is_cut_off_end => {
                     bad += 1;
                     if bad <= MAX_REPORTED {
                         meter.say(format_args!("left out: {name}: {error}"));
                     }
                 }
                 Err(error) => {
-                    let hint = match format {
+                    let hint = match input.format {
                         Format::Obf => format!("{FORMAT} Or leave such records out with --skip-bad."),
                         _ => "Leave such records out with --skip-bad.".to_owned(),
                     };
-                    return Err(CliError::because(unreadable(), error).hint(hint));
+                    return Err(input.explain(error).hint(hint));
                 }
             }
             if records.len() == CHUNK {

@@ -61,10 +61,6 @@ enum Section {
     Selfplay,
     /// Passes over the samples of these games, with the steps of a fit
     Learning,
-    /// Games through a broker on this machine, by a coordinator on one thread and workers on the others, and by one process on as many;
-    /// only on request, since it needs nats-server
-    #[cfg(feature = "cluster")]
-    Cluster,
 }
 
 const PERFT_DEPTH: u32 = 10;
@@ -77,8 +73,6 @@ const GAMES: u32 = 2000;
 const ENDGAMES: [(Section, u32, usize); 2] = [(Section::Endgame12, 12, 1000), (Section::Endgame16, 16, 50)];
 const SELF_PLAY: SelfPlayConfig = SelfPlayConfig::new(Strength::new(4, 12), 20, 0.02);
 const PASSES: usize = 4;
-#[cfg(feature = "cluster")]
-const CLUSTER_GAMES: u32 = 16_384;
 
 impl BenchArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
@@ -92,13 +86,6 @@ impl BenchArguments {
             bench.nodes("perft", || perft(black_box(Position::START), PERFT_DEPTH))?;
         }
         with_evaluator!(&evaluator, evaluator => with_games(evaluator, &mut bench, asked))?;
-        #[cfg(feature = "cluster")]
-        if self.section.contains(&Section::Cluster) {
-            let measured = super::cluster_bench::measure(session, SELF_PLAY, CLUSTER_GAMES, self.rounds)?;
-            session.say(format_args!("cluster: 1 thread coordinates and plays, {} more play", measured.threads));
-            bench.line("alone", "games", measured.games.into(), &measured.alone)?;
-            bench.line("cluster", "games", measured.games.into(), &measured.cluster)?;
-        }
         let Bench { nodes, seconds, mut results, .. } = bench;
         let rate = rate(nodes, seconds);
         if results.is_json() {

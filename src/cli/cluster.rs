@@ -91,7 +91,7 @@ impl CoordinatorArguments {
             wait: Duration::from_secs(self.wait.into()),
             stop,
         };
-        ClusterGames::start(request, move |news| say(&news.to_string())).map(Some).map_err(told)
+        ClusterGames::start(request, say).map(Some).map_err(told)
     }
 }
 
@@ -99,7 +99,7 @@ impl CoordinatorArguments {
 pub fn told(error: ClusterError) -> CliError {
     match error {
         ClusterError::Address(_) => CliError::Usage(error.to_string()),
-        ClusterError::Stopped | ClusterError::Gone { .. } => CliError::Stopped(error.to_string()),
+        ClusterError::Stopped(reason) => CliError::Stopped(reason),
         error => CliError::failure(error.to_string()),
     }
 }
@@ -119,7 +119,8 @@ enum ClusterCommand {
     /// Write a broker's configuration, certificates and keys
     ///
     /// Writes `nats.conf` for nats-server, `coordinator.nk` for `train --cluster`, `worker.nk` for `work`, and `ca.pem` for both. The
-    /// worker's key only allows taking jobs, reading weights and delivering games of the named runs.
+    /// worker's key only allows taking jobs, reading weights and delivering games of the named runs; whoever holds it is trusted with
+    /// these games.
     Config(ConfigArguments),
 }
 

@@ -10,7 +10,7 @@ use clap_mangen::Man;
 
 use super::error::{CliError, Context};
 use super::input::STANDARD_STREAM;
-use crate::storage::atomic_write;
+use super::output::Output;
 
 /// Print a script that completes flipside's commands and options in a shell
 #[derive(Args, Debug)]
@@ -63,7 +63,5 @@ fn write_pages(folder: &Path, command: Command, name: &str, out: &mut dyn Write)
 fn write_page(folder: &Path, command: Command, name: &str, out: &mut dyn Write) -> Result<(), CliError> {
     let path = folder.join(format!("{name}.1"));
     let command = command.display_name(name.to_owned());
-    let written = atomic_write(&path, |file| Man::new(command).render(&mut &mut *file));
-    written.context(|| format!("cannot write `{}`", path.display()))?;
-    Ok(writeln!(out, "{}", path.display())?)
+    Output::check(&path, [])?.write_and_name(out, |mut file| Man::new(command).render(&mut file))
 }

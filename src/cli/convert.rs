@@ -5,16 +5,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::error::{CliError, Context};
-use super::input::{CUT_OFF, STANDARD_STREAM, name_of, read_bytes, refuse_own_files};
+use super::error::CliError;
+use super::input::{Input, STANDARD_STREAM, refuse_own_files};
 use super::output::Output;
 use super::session::Session;
-use crate::games::{GamesError, is_games_file, whole_frames};
 use crate::record::{ConvertError, Converted, Format, MAX_REPORTED, RecordError, convert, read};
 
 /// Convert records of games and positions from one format to another
 ///
-/// Game formats: ggf, f5d6 and, for reading only, wthor and log (from `match --games`). Position formats: obf, egaroucid. Also reads the
+/// Game formats: ggf, sgf, f5d6 and, for reading only, wthor and log (from `match --games`). Position formats: obf, egaroucid. Also reads the
 /// games that a run keeps (RUN/games/*.fsg). When games are converted to positions, each position gets the game's result as its score.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside convert games.jsonl --to f5d6 -o games.txt\n  \
@@ -42,61 +41,33 @@ pub struct ConvertArguments {
 
 const NAME_FORMAT: &str = "Name the right format with --from.";
 
-/// The games of a file of kept games, one transcript per line, and whether the file is complete.
-fn transcripts(file: &[u8]) -> Result<(String, bool), GamesError> {
-    let mut text = String::new();
-    let (frames, are_all) = whole_frames(file)?;
-    for frame in frames {
-        for game in frame.decode()? {
-            let line: String = game.moves().iter().map(ToString::to_string).collect();
-            text += &line;
-            text.push('\n');
-        }
-    }
-    Ok((text, are_all))
-}
-
 impl ConvertArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let output = Output::check(&self.output, [&*self.file])?;
         refuse_own_files([&*self.file], true)?;
-        let name = name_of(&self.file);
-        let cannot_read = || format!("cannot read {name}");
-        let bytes = read_bytes(&self.file, session).context(cannot_read)?;
+        let input = Input::read(&self.file, self.from, session)?;
+        let (name, from, bytes) = (&input.name, input.format, input.bytes());
         if bytes.is_empty() {
-            return Err(CliError::failure(format!("there are no records in {name}: it is empty")));
+            return Err(CliError::failure(match input.is_kept {
+                true => format!("there are no games in {name} yet"),
+                false => format!("there are no records in {name}: it is empty"),
+            }));
         }
-        let (bytes, from, found) = if is_games_file(&bytes) {
-            if let Some(from) = self.from {
-                return Err(CliError::Usage(format!("{name} is a file of kept games, not {from}: leave out --from")));
-            }
-            let (games, are_all) = transcripts(&bytes).context(cannot_read)?;
-            if !are_all {
-                session.say(format_args!("{name}: {CUT_OFF}"));
-            }
-            if games.is_empty() {
-                return Err(CliError::failure(format!("there are no games in {name} yet")));
-            }
-            (games.into_bytes(), Format::F5d6, "kept games".to_owned())
-        } else {
-            let from = self.from.unwrap_or_else(|| Format::detect(&bytes));
-            (bytes, from, from.to_string())
-        };
         if !self.skip_bad && !output.is_replaced() {
             // Before anything is written: standard output cannot be taken back.
-            let mut on_bad = |error: RecordError| if error.is_cut_off_end() { Ok(()) } else { Err(error) };
-            convert(&bytes, from, self.to, &mut io::sink(), &mut on_bad)
-                .map_err(|error| self.explain(error, &name, from))?;
+            let mut on_bad = |error: RecordError| if error.is_cut_off_end { Ok(()) } else { Err(error) };
+            convert(bytes, from, self.to, &mut io::sink(), &mut on_bad)
+                .map_err(|error| self.explain(error, name, from))?;
         }
         let nothing =
             |error: String| CliError::failure(error).hint_if_any(self.may_be_other(from).then_some(NAME_FORMAT));
-        let is_nothing = |record: Result<_, RecordError>| record.is_err_and(|error| error.is_cut_off_end());
-        if read(&bytes, from).is_ok_and(|mut records| records.all(is_nothing)) {
+        let is_nothing = |record: Result<_, RecordError>| record.is_err_and(|error| error.is_cut_off_end);
+        if read(bytes, from).is_ok_and(|mut records| records.all(is_nothing)) {
             return Err(nothing(format!("there are no records in {name}, which was read as {from}")));
         }
         let mut reported = 0;
         let mut on_bad = |error: RecordError| {
-            if !self.skip_bad && !error.is_cut_off_end() {
+            if !self.skip_bad && !error.is_cut_off_end {
                 return Err(error);
             }
             reported += 1;
@@ -106,8 +77,8 @@ impl ConvertArguments {
             Ok(())
         };
         let Converted { read, written, skipped } = output.write(out, |mut writer| {
-            let done = convert(&bytes, from, self.to, &mut writer, &mut on_bad);
-            match done.map_err(|error| self.explain(error, &name, from))? {
+            let done = convert(bytes, from, self.to, &mut writer, &mut on_bad);
+            match done.map_err(|error| self.explain(error, name, from))? {
                 // What the output was before is worth more.
                 Converted { written: 0, .. } => {
                     let to = self.to;
@@ -117,6 +88,7 @@ impl ConvertArguments {
             }
         })?;
         out.flush()?;
+        let found = if input.is_kept { "kept games" } else { from.name() };
         session.say(format_args!("{found} to {}: {read} read, {written} written, {skipped} left out", self.to));
         Ok(())
     }
@@ -135,7 +107,7 @@ impl ConvertArguments {
             (false, false) => None,
         };
         match error {
-            ConvertError::File(_) | ConvertError::Record(_) => {
+            ConvertError::Record(_) => {
                 CliError::because(format!("cannot convert {name} as {from}"), error).hint_if_any(hint)
             }
             ConvertError::Output(error) => error.into(),

@@ -41,7 +41,6 @@ impl From<ServeError> for CliError {
         match error {
             ServeError::Input(error) => Self::because("cannot read standard input", error),
             ServeError::Output(error) => Self::Output(error),
-            other @ ServeError::Thread(_) => Self::because("cannot serve the engine", other),
         }
     }
 }

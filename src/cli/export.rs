@@ -11,8 +11,10 @@ use super::evaluator::EvaluatorChoice;
 use super::input::STANDARD_STREAM;
 use super::output::Output;
 use super::session::Session;
+use crate::eval::Clipping;
 use crate::export::{Engine, Quantisation, Target, encode, write_open};
-use crate::storage::{atomic_write, read_bounded};
+use crate::storage::read_bounded;
+use crate::text::counted;
 use crate::weights::WeightFile;
 
 /// Limit in bytes of a file of NTest's that is copied.
@@ -124,12 +126,12 @@ impl EngineOutput<'_> {
         }
         let folder = self.path;
         fs::create_dir_all(folder).context(|| self.failure())?;
-        let file = |(name, content)| Ok((self.check_file(&folder.join(name))?, content));
+        let file = |(name, content): (String, _)| Ok((self.check_file(&folder.join(name))?, content));
         let files: Result<Vec<_>, CliError> = encoded.files.into_iter().map(file).collect();
         Output::write_together(out, &files?)?;
-        for copy in copy_probcut(folder).context(|| self.failure())? {
-            writeln!(out, "{}", copy.display())?;
-        }
+        let copies: Result<Vec<_>, CliError> =
+            probcut_copies(folder).context(|| self.failure())?.into_iter().map(file).collect();
+        Output::write_together(out, &copies?)?;
         session.say(NTEST_ADVICE);
         Ok(())
     }
@@ -139,19 +141,18 @@ const NTEST_ADVICE: &str = "To use them in NTest: put these files into its folde
     mpcJB_*.txt unless that was done here (without these, it searches at full width), and change JA to JB at the beginning of the line \
     in parameters.txt.";
 
-/// Copies the parameters of NTest's selective search for its own weights, if the folder has them, to the exported set. Returns the
-/// copies made.
-fn copy_probcut(folder: &Path) -> io::Result<Vec<PathBuf>> {
+/// Copies of the parameters of NTest's selective search for its own weights, if the folder has them, for the exported set: their names
+/// and contents. A copy that is there is left alone.
+fn probcut_copies(folder: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut copies = Vec::new();
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name();
         let Some(rest) = name.to_str().and_then(|name| name.strip_prefix("mpcJA_")) else { continue };
-        let copy = folder.join(format!("mpcJB_{rest}"));
-        if fs::symlink_metadata(&copy).is_err() {
+        let copy = format!("mpcJB_{rest}");
+        if fs::symlink_metadata(folder.join(&copy)).is_err() {
             let content =
                 read_bounded(&folder.join(&name), "file of parameters of NTest's", LIMIT).map_err(io::Error::other)?;
-            atomic_write(&copy, |writer| writer.write_all(&content))?;
-            copies.push(copy);
+            copies.push((copy, content));
         }
     }
     copies.sort();
@@ -166,7 +167,17 @@ fn account(quantisation: &Quantisation) -> String {
     let Quantisation { clipped, largest_weight, mean_weight, positions, largest, mean, .. } = quantisation;
     format!(
         "converted to the engine's stages and units: values of positions changed by up to {largest:.4} discs (mean {mean:.4}, {positions} \
-         positions), weights were rounded by up to {largest_weight:.4} (mean {mean_weight:.4}); {clipped} weights exceeded the engine's \
-         range and were clipped"
+         positions), weights were rounded by up to {largest_weight:.4} (mean {mean_weight:.4}); {}",
+        clipping(clipped, "the engine's range")
     )
+}
+
+/// What making weights fit a range has changed, in a sentence.
+pub fn clipping(clipping: &Clipping, range: &str) -> String {
+    match clipping {
+        Clipping { weights: 0, .. } => format!("no weight was beyond {range}"),
+        Clipping { weights, largest } => {
+            format!("{} beyond {range} and clipped, by up to {largest:.2} discs", counted(*weights, "weight"))
+        }
+    }
 }

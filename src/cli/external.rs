@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::error::CliError;
-use crate::protocol::{Dialect, ExternalSpec, ProcessLimits, SpecError};
+use crate::protocol::{Dialect, ExternalSpec, ProcessLimits};
 use crate::record::log::Settings;
 
 /// The options for players that are other programs.
@@ -87,7 +87,7 @@ impl FromStr for ExternalChoice {
     fn from_str(text: &str) -> Result<Self, String> {
         let own_depth = text.rsplit_once(":depth=").and_then(|(rest, depth)| Some((rest, depth.parse::<u32>().ok()?)));
         let (rest, depth) = own_depth.map_or((text, None), |(rest, depth)| (rest, Some(depth)));
-        let spec: ExternalSpec = rest.parse().map_err(|error: SpecError| error.to_string())?;
+        let spec: ExternalSpec = rest.parse()?;
         match depth {
             Some(_) if spec.dialect == Dialect::Gtp => {
                 Err("GTP has no command for a depth; give it in the engine's own options".to_owned())

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::error::{CliError, Context};
 use super::evaluator::EvaluatorChoice;
-use super::export::EngineOutput;
+use super::export::{EngineOutput, clipping};
 use super::input::{AGAIN, CUT_OFF, name_of, refuse_own_files};
 use super::layers::read_config;
 use super::meter::Meter;
@@ -193,7 +193,11 @@ impl FitArguments {
             FitOutcome::Stopped => Err(stopped()),
             FitOutcome::Finished(weights, _) => {
                 let written = match &for_engine {
-                    Some(files) => files.write(&weights, &self.output.display().to_string(), session, out),
+                    Some(files) => {
+                        // They are claimed again, each by itself.
+                        drop(output);
+                        files.write(&weights, &self.output.display().to_string(), session, out)
+                    }
                     None => output.write_and_name(out, |writer| writer.write_all(&weights.to_bytes())),
                 };
                 let resumes = "What was saved on the way is kept: the same command resumes there.";
@@ -321,7 +325,7 @@ fn show(meter: &mut Meter, all: u64, event: &FitEvent) {
         FitEvent::NotSaved { reason } => {
             meter.say(format_args!("cannot save the state for resuming at the moment: {reason}"))
         }
-        FitEvent::Epoch { epoch, loss, held_out } => {
+        FitEvent::Epoch { epoch, loss, held_out, clipped } => {
             let errors = held_out.errors();
             let at = |empties: usize| Some(format!("{empties}: {:.2}", errors[empties]?));
             let some: Vec<_> = [10, 20, 30, 40, 50].into_iter().filter_map(at).collect();
@@ -330,6 +334,11 @@ fn show(meter: &mut Meter, all: u64, event: &FitEvent) {
             let held_out =
                 held_out.rmse().map_or(String::new(), |error| format!(", on held-out games {error:.3}{by_empties}"));
             meter.say(format_args!("epoch {epoch}: loss {loss:.3}{held_out}"));
+            if clipped.weights > 0 {
+                let clipped = clipping(clipped, "the range of the pattern set's weights");
+                let loss = if held_out.is_empty() { "the loss is" } else { "the loss on held-out games is not" };
+                meter.say(format_args!("{clipped}; {loss} from before that"));
+            }
         }
     }
 }

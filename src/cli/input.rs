@@ -1,4 +1,4 @@
-//! Positions from files and from standard input, and numbers as typed.
+//! Records of games and positions from files and from standard input, and numbers as typed.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -10,9 +10,8 @@ use super::error::{CliError, Context};
 use super::session::Session;
 use crate::board::ScoredDiagram;
 use crate::book::is_book;
-use crate::games::is_games_file;
-use crate::record::MAX_BYTES;
-use crate::record::lines::parse_positions;
+use crate::games::{GamesError, is_games_file, whole_frames};
+use crate::record::{Format, MAX_BYTES, Record, RecordError, Records, read};
 use crate::storage::{decode_text, read_start, read_stream};
 use crate::weights::is_weight_file;
 
@@ -21,7 +20,8 @@ pub const STANDARD_STREAM: &str = "-";
 
 /// What a file of positions looks like.
 pub const FORMAT: &str = "Expected one position per line: 64 characters (X black, O white, - or . empty), a space, the side to move \
-                      (X or b, O or w), and optionally a score in discs or OBF data; or the moves that lead to it, such as f5d6c3.";
+                      (X or b, O or w), and optionally a score in discs or OBF data; or the moves that lead to it, such as f5d6c3. \
+                      Boards in eight lines, GGF, SGF and other records are read too.";
 
 /// The message about a file of kept games that ends within a frame.
 pub const CUT_OFF: &str = "its end is missing (cut off, or not written yet); the games before it are used";
@@ -85,11 +85,75 @@ pub fn each_once<'p>(paths: &'p [PathBuf], session: &Session) -> Vec<&'p Path> {
     paths.iter().map(PathBuf::as_path).filter(is_new).collect()
 }
 
-/// The content of a file of positions or games, or of standard input if the path is `-`.
-///
-/// # Errors
-/// The file system's, or more than [`MAX_BYTES`].
-pub fn read_bytes(path: &Path, session: &Session) -> io::Result<Vec<u8>> {
+/// The records of a file or of standard input.
+pub struct Input {
+    /// How messages call it.
+    pub name: String,
+    /// The format it is read in.
+    pub format: Format,
+    /// Whether it is a file of kept games, which is read as transcripts.
+    pub is_kept: bool,
+    bytes: Vec<u8>,
+}
+
+impl Input {
+    /// Reads a file, or standard input if the path is `-`; without a format in the one that it looks like. Says if its end is missing.
+    ///
+    /// # Errors
+    /// The file system's, too large a file, a file of kept games that is damaged.
+    pub fn read(path: &Path, format: Option<Format>, session: &Session) -> Result<Self, CliError> {
+        let name = name_of(path);
+        let cannot_read = || format!("cannot read {name}");
+        let bytes = read_bytes(path, session).context(cannot_read)?;
+        if !is_games_file(&bytes) {
+            let format = format.unwrap_or_else(|| Format::detect(&bytes));
+            return Ok(Self { name, format, is_kept: false, bytes });
+        }
+        if let Some(format) = format {
+            return Err(CliError::Usage(format!("{name} is a file of kept games, not {format}: leave out --from")));
+        }
+        let (games, are_all) = transcripts(&bytes).context(cannot_read)?;
+        if !are_all {
+            session.say(format_args!("{name}: {CUT_OFF}"));
+        }
+        Ok(Self { name, format: Format::F5d6, is_kept: true, bytes: games.into_bytes() })
+    }
+
+    /// Its content, as text if it is kept games.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Its records.
+    ///
+    /// # Errors
+    /// It is not what its format should be.
+    pub fn records(&self) -> Result<Records<'_>, CliError> {
+        read(&self.bytes, self.format).map_err(|error| self.explain(error))
+    }
+
+    /// The error for a record that cannot be read.
+    pub fn explain(&self, error: RecordError) -> CliError {
+        CliError::because(format!("cannot read {} as {}", self.name, self.format), error)
+    }
+}
+
+/// The games of a file of kept games, one transcript per line, and whether the file is complete.
+fn transcripts(file: &[u8]) -> Result<(String, bool), GamesError> {
+    let mut text = String::new();
+    let (frames, are_all) = whole_frames(file)?;
+    for frame in frames {
+        for game in frame.decode()? {
+            let line: String = game.moves().iter().map(ToString::to_string).collect();
+            text += &line;
+            text.push('\n');
+        }
+    }
+    Ok((text, are_all))
+}
+
+/// The content of a file, or of standard input if the path is `-`.
+fn read_bytes(path: &Path, session: &Session) -> io::Result<Vec<u8>> {
     const WHAT: &str = "file of records";
     if path != Path::new(STANDARD_STREAM) {
         let file = File::open(path)?;
@@ -138,7 +202,8 @@ pub fn refuse_own_files<'p>(
     Ok(())
 }
 
-/// The positions of a file, or of standard input if the path is `-`; or the one typed instead of a file.
+/// The positions of a file, or of standard input if the path is `-`, those at the end of its games included; or the one typed instead of a
+/// file.
 ///
 /// # Errors
 /// What cannot be read, what is not a position (with its line), and input without any position.
@@ -155,12 +220,16 @@ pub fn read_positions(path: &Path, session: &Session) -> Result<Vec<ScoredDiagra
             Err(_) => {}
         }
     }
-    let name = name_of(path);
+    refuse_own_files([path], false)?;
+    let input = Input::read(path, None, session)?;
+    let name = &input.name;
     let unreadable = || format!("cannot read positions from {name}");
-    let bytes = read_bytes(path, session).context(unreadable)?;
-    let text = decode_text(bytes, "text file").context(unreadable)?;
-    let positions = parse_positions(&text).context(unreadable);
-    let positions = positions.map_err(|error| error.hint(FORMAT))?;
+    if matches!(input.format, Format::F5d6 | Format::Obf | Format::Egaroucid) {
+        decode_text(input.bytes.clone(), "text file").context(unreadable)?;
+    }
+    let positions = input.records()?.map(|record| record.map(Record::into_position));
+    let positions: Vec<_> =
+        positions.collect::<Result<_, _>>().context(unreadable).map_err(|error| error.hint(FORMAT))?;
     if positions.is_empty() {
         return Err(CliError::failure(format!("there are no positions in {name}")).hint(FORMAT));
     }

@@ -37,7 +37,14 @@ impl Meter {
     /// Progress from 0 to `total` units; a `total` of 0 is unknown.
     pub fn new(session: &Session, total: u64, unit: &'static str) -> Self {
         let bar = (session.progress == Progress::Bars).then(|| {
-            let amount = if total > 0 { "{bar:20.green} {human_pos}/{human_len}" } else { "{human_pos}" };
+            // The longest of our numbers, units and times take 50 columns.
+            let columns = console::Term::stderr().size_checked().map_or(80, |(_, columns)| columns);
+            let bar = columns.saturating_sub(50).clamp(4, 20);
+            let amount = if total > 0 {
+                format!("{{bar:{bar}.green}} {{human_pos}}/{{human_len}}")
+            } else {
+                "{human_pos}".into()
+            };
             let style = ProgressStyle::with_template(&format!("{amount} {unit}  {{time}}\n{{wide_msg}}"));
             let style = style.expect("a template of ours").progress_chars(BAR).with_key("time", time);
             let bar = ProgressBar::with_draw_target(Some(total), session.bars()).with_style(style);

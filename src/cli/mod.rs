@@ -12,8 +12,6 @@ mod books;
 mod calibrate;
 #[cfg(feature = "cluster")]
 mod cluster;
-#[cfg(feature = "cluster")]
-mod cluster_bench;
 mod completions;
 mod config;
 mod convert;
@@ -53,7 +51,10 @@ mod solve;
 mod status;
 mod strength;
 mod train;
+mod verify;
 mod with_book;
+#[cfg(not(feature = "cluster"))]
+mod without_cluster;
 #[cfg(feature = "cluster")]
 mod work;
 
@@ -89,11 +90,21 @@ enum Command {
     Config(config::ConfigArguments),
     Runs(status::RunsArguments),
     Status(status::StatusArguments),
+    Stop(status::StopArguments),
     Report(report::ReportArguments),
+    Verify(verify::VerifyArguments),
     #[cfg(feature = "cluster")]
     Work(work::WorkArguments),
     #[cfg(feature = "cluster")]
     Cluster(cluster::ClusterArguments),
+    /// Play games for a run on another machine (in builds with the feature `cluster`)
+    #[cfg(not(feature = "cluster"))]
+    #[command(after_help = without_cluster::EXAMPLES_OF_WORK)]
+    Work(without_cluster::AnyArguments),
+    /// Set up a broker for runs on many machines (in builds with the feature `cluster`)
+    #[cfg(not(feature = "cluster"))]
+    #[command(after_help = without_cluster::EXAMPLES_OF_CLUSTER)]
+    Cluster(without_cluster::AnyArguments),
     Fit(fit::FitArguments),
     Match(match_::MatchArguments),
     League(league::LeagueArguments),
@@ -133,8 +144,7 @@ impl Command {
             Self::Train(_) | Self::Fit(_) | Self::Match(_) | Self::League(_) | Self::Calibrate(_) | Self::Bench(_) => {
                 true
             }
-            #[cfg(feature = "cluster")]
-            Self::Work(_) => true,
+            Self::Verify(_) | Self::Work(_) => true,
             Self::Book(arguments) => arguments.works_long(),
             _ => false,
         }
@@ -146,11 +156,15 @@ impl Command {
             Self::Config(arguments) => arguments.run(session, out),
             Self::Runs(arguments) => arguments.run(session, out),
             Self::Status(arguments) => arguments.run(session, out),
+            Self::Stop(arguments) => arguments.run(session),
             Self::Report(arguments) => arguments.run(session, out),
+            Self::Verify(arguments) => arguments.run(session, out),
             #[cfg(feature = "cluster")]
             Self::Work(arguments) => arguments.run(session),
             #[cfg(feature = "cluster")]
             Self::Cluster(arguments) => arguments.run(session, out),
+            #[cfg(not(feature = "cluster"))]
+            Self::Work(_) | Self::Cluster(_) => Err(without_cluster::how_to_get_it()),
             Self::Fit(arguments) => arguments.run(session, out),
             Self::Match(arguments) => arguments.run(session, out),
             Self::League(arguments) => arguments.run(session, out),

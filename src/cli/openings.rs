@@ -4,21 +4,19 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::error::{CliError, Context};
+use super::error::CliError;
+use super::input::{Input, name_of, refuse_own_files};
 use super::session::Session;
-use crate::arena::{hash_openings, parse_openings, select_openings, short_openings, xot_openings};
+use crate::arena::{hash_openings, openings_of, select_openings, short_openings, xot_openings};
 use crate::board::Transcript;
+use crate::record::Format;
 use crate::record::log::Settings;
-use crate::storage::read_text;
 use crate::text::counted;
-
-/// Limit in bytes of a file of openings.
-const MAX_OPENINGS_BYTES: u64 = 1 << 26;
 
 /// The options for openings.
 #[derive(Args, Debug)]
 pub struct OpeningsArguments {
-    /// File of openings, one f5d6 game per line [default: the 10,784 XOT openings; in `book match`, --opening-plies 5]
+    /// File of openings (`-` is standard input): games such as f5d6c3, one per line, positions, GGF or SGF [default: the 10,784 XOT openings; in `book match`, --opening-plies 5]
     #[arg(long, value_name = "FILE")]
     openings: Option<PathBuf>,
 
@@ -38,7 +36,7 @@ impl OpeningsArguments {
     /// # Errors
     /// What is wrong with the file.
     pub fn select(&self, pairs: u32, session: &Session) -> Result<(Vec<Transcript>, Settings), CliError> {
-        let all = self.all()?;
+        let all = self.all(session)?;
         let openings = select_openings(&all, pairs as usize, self.seed);
         if openings.len() < pairs as usize {
             let found = counted(openings.len() as u64, "pair");
@@ -59,19 +57,22 @@ impl OpeningsArguments {
     pub fn described(&self) -> (String, u64) {
         let from = match (&self.openings, self.opening_plies) {
             (_, Some(plies)) => format!("all positions after {}", crate::text::plies(plies)),
-            (Some(path), None) => path.display().to_string(),
+            (Some(path), None) => name_of(path).trim_matches('`').to_owned(),
             (None, None) => "XOT".to_owned(),
         };
         (from, self.seed)
     }
 
-    fn all(&self) -> Result<Vec<Transcript>, CliError> {
+    fn all(&self, session: &Session) -> Result<Vec<Transcript>, CliError> {
         if let Some(plies) = self.opening_plies {
             return Ok(short_openings(plies));
         }
         let Some(path) = &self.openings else { return Ok(xot_openings()) };
-        let cannot = || format!("cannot read openings from `{}`", path.display());
-        let text = read_text(path, "list of openings", MAX_OPENINGS_BYTES).context(cannot)?;
-        parse_openings(&text).context(cannot)
+        refuse_own_files([&**path], false)?;
+        let mut input = Input::read(path, None, session)?;
+        // A position among games must not make positions of them.
+        input.format = if input.format == Format::Obf { Format::F5d6 } else { input.format };
+        let cannot = |error| CliError::because(format!("cannot read openings from {}", input.name), error);
+        openings_of(input.records()?).map_err(cannot)
     }
 }

@@ -1,19 +1,23 @@
 //! Where a command writes its result: `-o`.
 
-use std::fs::{self, OpenOptions};
+use std::cell::Cell;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::error::{CliError, Context};
 use super::input::{STANDARD_STREAM, name_of};
-use crate::storage::{atomic_replace_together, atomic_write, check_folder, file_id};
+use crate::storage::{atomic_replace_together, atomic_write, claim, file_id};
 use crate::train::run_of_file;
 
 /// The output named by an option, checked before the work begins: `-` is standard output, a file is replaced once the whole
-/// result is ready, and anything but a regular file (a pipe, a device) is written directly.
+/// result is ready, and anything but a regular file (a pipe, a device) is written directly. A file that another command is changing
+/// is refused, and until this is dropped no other command changes it.
 pub struct Output {
     path: PathBuf,
     to: Destination,
+    /// What keeps other commands from changing the file that is there.
+    claimed: Cell<Option<File>>,
 }
 
 /// The system's names for open files. Such a file may be a regular one, with content that we must not replace.
@@ -32,7 +36,8 @@ impl Output {
     /// Checks that a result can be written to `path`, and that this is none of the `inputs` (paths as typed).
     ///
     /// # Errors
-    /// A path that is an input (even by another name or a link), a run's own file, a folder, in no existing folder, or not writable.
+    /// A path that is an input (even by another name or a link), a run's own file, a folder, in no existing folder, not writable, or
+    /// being changed by another command.
     pub fn check<'p>(path: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Result<Self, CliError> {
         let id = file_id(path).ok();
         let is_same = |other| id.is_some() && id == file_id(other).ok();
@@ -43,7 +48,7 @@ impl Output {
         } else {
             Destination::File
         };
-        let output = Self { path: path.to_owned(), to };
+        let output = Self { path: path.to_owned(), to, claimed: Cell::default() };
         if to == Destination::File {
             let stdin = |input| if input == Path::new(STANDARD_STREAM) { Path::new("/dev/stdin") } else { input };
             output.check_file(inputs.into_iter().find(|input| is_same(stdin(input))))?;
@@ -52,10 +57,6 @@ impl Output {
     }
 
     fn check_file(&self, same_input: Option<&Path>) -> Result<(), CliError> {
-        let there = fs::metadata(&self.path);
-        if there.as_ref().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
-            return Ok(());
-        }
         if let Some(input) = same_input {
             let (shown, input) = (self.path.display(), name_of(input));
             return Err(CliError::Usage(format!(
@@ -68,9 +69,8 @@ impl Output {
                 "the output `{shown}` is a file of the run `{run}`: write to another file"
             )));
         }
-        // A folder, or a file that is locked against writing, is not replaced.
-        let open = |_| OpenOptions::new().write(true).open(&self.path).map(drop);
-        there.map_or(Ok(()), open).and_then(|()| check_folder(&self.path)).context(|| self.failure())
+        self.claimed.set(claim(&self.path).context(|| self.failure())?);
+        Ok(())
     }
 
     /// Whether it is standard output, to which nothing else may be written then.
@@ -101,7 +101,10 @@ impl Output {
     ) -> Result<R, CliError> {
         let written = match self.to {
             Destination::StandardOutput => return result(out).map_err(E::into),
-            Destination::File => atomic_write(&self.path, result),
+            Destination::File => atomic_write(&self.path, result).inspect(|_| {
+                // What has taken the file's place may be replaced again.
+                self.claimed.set(claim(&self.path).ok().flatten());
+            }),
             Destination::OpenFile => {
                 let file = OpenOptions::new().append(true).open(&self.path);
                 file.map_err(E::from).and_then(|mut file| result(&mut file))

@@ -14,7 +14,7 @@ use super::input::parse_move_seconds;
 use super::player::EngineArguments;
 use super::session::Session;
 use super::with_book::{WithBook, WithBookArguments};
-use crate::board::{Diagram, Side, Square, picture, squares};
+use crate::board::{Diagram, Side, Square, is_pass, picture, squares};
 use crate::eval::Evaluator;
 use crate::protocol::read_line;
 use crate::record::{Game, MoveNote};
@@ -146,7 +146,7 @@ impl<E: Evaluator> HumanGame<'_, '_, E> {
                 }
                 ("help" | "?", "") => Err(HELP.to_owned()),
                 ("undo", "") => self.undo(),
-                ("pass", "") => self.pass(),
+                (pass, "") if is_pass(pass) => self.pass(),
                 ("hint", count) => {
                     self.hint(count)?;
                     continue;
@@ -171,7 +171,7 @@ impl<E: Evaluator> HumanGame<'_, '_, E> {
             let legal: Vec<_> = squares(now.position.moves()).map(|square| square.to_string()).collect();
             return Err(format!("{reason}; legal moves: {}", legal.join(" ")));
         }
-        self.game.push(square, MoveNote::default()).map_err(|error| error.to_string())
+        self.game.push(square, MoveNote::default())
     }
 
     fn pass(&mut self) -> Result<(), String> {

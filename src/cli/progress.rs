@@ -1,7 +1,7 @@
 //! Progress of a run: bars on a terminal, plain lines elsewhere. It only reads events. Generations are counted from 1.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
@@ -9,8 +9,9 @@ use super::escape::on_lines;
 use super::meter::{BAR, LINE_EVERY};
 use super::session::{Progress, Session};
 use crate::export::Engine;
+use crate::report::History;
 use crate::text::{bytes, count, counted, duration, elo, or_dash, typed};
-use crate::train::{Budget, GateMatch, SUPERIORITY, TrainConfig, TrainEvent};
+use crate::train::{Budget, GateMatch, Live, SUPERIORITY, TrainConfig, TrainEvent};
 
 /// Shows the events of a run.
 pub struct TrainProgress<'s> {
@@ -32,9 +33,13 @@ pub struct TrainProgress<'s> {
     learned: (u32, u64),
     /// Games of the current generation: played so far, and in all.
     at_hand: (u32, u32),
-    loss: Option<f64>,
-    /// What the last gate measured against `mobility`.
-    baseline: Option<GateMatch>,
+    history: History,
+    /// Elo of the last gate, relative to `default`.
+    elo: Option<[f64; 3]>,
+    /// When the state was left for `status`, if it was.
+    left_at: Option<Instant>,
+    /// When the step at hand began, and the share of it that was done then.
+    step_began: (Instant, f64),
     /// Seconds of earlier sessions.
     earlier: f64,
 }
@@ -60,6 +65,16 @@ impl Doing {
         }
     }
 
+    /// Its name for other programs.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Playing => "playing",
+            Self::Learning => "learning",
+            Self::Fitting { .. } => "fitting",
+            Self::Gate { .. } => "gate",
+        }
+    }
+
     fn words(self, (played, games): (u32, u32)) -> String {
         match self {
             Self::Playing => format!("playing   {} of {} games", count(played.into()), count(games.into())),
@@ -70,8 +85,7 @@ impl Doing {
     }
 }
 
-/// The bars of a run and of its current step, each with two lines below it. None is wider than 58 columns, so that a narrowed terminal does
-/// not wrap them and leave ghosts.
+/// The bars of a run and of its current step, each with lines below it. None is wider than 58 columns or the terminal.
 struct Bars {
     all: MultiProgress,
     run: ProgressBar,
@@ -81,17 +95,43 @@ struct Bars {
 /// Steps of a bar.
 const STEPS: u64 = 1000;
 
+/// Columns of a bar without the words beside it.
+const BESIDE: usize = 14;
+
 impl Bars {
     fn new(session: &Session) -> Self {
         let all = MultiProgress::with_draw_target(session.bars());
-        let style =
-            |template: &str| ProgressStyle::with_template(template).expect("a template of ours").progress_chars(BAR);
-        let run = all.add(ProgressBar::new(STEPS));
-        run.set_style(style("run   {bar:40.green} {percent:>3} %  \n{msg}"));
-        let step = all.add(ProgressBar::new(STEPS));
-        step.set_style(style("step  {bar:40.cyan} {percent:>3} %  \n{msg}"));
+        let (run, step) = (all.add(ProgressBar::new(STEPS)), all.add(ProgressBar::new(STEPS)));
         Self { all, run, step }
     }
+
+    /// Draws both, each with its share and its lines.
+    fn draw(&self, run: (f64, [String; 2]), step: (f64, [String; 2])) {
+        // Before the first row of a terminal is known, the usual width.
+        let columns = console::Term::stderr().size_checked().map_or(80, |(_, columns)| usize::from(columns));
+        for (bar, name, colour, (share, lines)) in
+            [(&self.run, "run ", "green", run), (&self.step, "step", "cyan", step)]
+        {
+            let wide = columns.saturating_sub(BESIDE).min(40);
+            let style =
+                ProgressStyle::with_template(&format!("{name}  {{bar:{wide}.{colour}}} {{percent:>3}} %  \n{{msg}}"));
+            bar.set_style(style.expect("a template of ours").progress_chars(BAR));
+            bar.set_position((STEPS as f64 * share) as u64);
+            bar.set_message(lines.map(|line| folded(&line, columns)).join("\n"));
+        }
+    }
+}
+
+/// A line that is broken at commas so that it fits a number of columns.
+fn folded(line: &str, columns: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for part in line.split_inclusive(", ") {
+        match lines.last_mut() {
+            Some(last) if last.chars().count() + part.trim_end().chars().count() < columns => last.push_str(part),
+            _ => lines.push(part.to_owned()),
+        }
+    }
+    lines.join("\n")
 }
 
 impl<'s> TrainProgress<'s> {
@@ -112,17 +152,25 @@ impl<'s> TrainProgress<'s> {
             played: (0, 0, 0.0),
             learned: (0, 0),
             at_hand: (0, 1),
-            loss: None,
-            baseline: None,
+            history: History::default(),
+            elo: None,
+            left_at: None,
+            step_began: (now, 0.0),
             earlier: 0.0,
         }
     }
 
     /// Shows an event.
     pub fn show(&mut self, event: &TrainEvent) {
+        if let TrainEvent::Start { .. } = event {
+            self.history = History::of_run(&self.directory);
+        }
+        self.history.add(event);
+        let before = self.doing;
         match event {
-            TrainEvent::Start { generation, games, elapsed, baseline, budget, .. } => {
-                (self.baseline, self.budget, self.learned) = (*baseline, *budget, (*generation, *games));
+            TrainEvent::Start { generation, games, elapsed, budget, .. } => {
+                self.elo = self.history.gates().last().map(|gate| gate.elo);
+                (self.budget, self.learned) = (*budget, (*generation, *games));
                 self.earlier = elapsed - self.began.elapsed().as_secs_f64();
                 self.phase = self.config.phase_number(*generation);
             }
@@ -137,9 +185,7 @@ impl<'s> TrainProgress<'s> {
                 self.doing = if played < games { Doing::Playing } else { Doing::Learning };
                 self.draw();
             }
-            TrainEvent::PlayedAgain { .. } => self.at_hand.0 = 0,
-            TrainEvent::Learned { generation, loss, games, elapsed, .. } => {
-                self.loss = Some(*loss);
+            TrainEvent::Learned { generation, games, elapsed, .. } => {
                 self.earlier = elapsed - self.began.elapsed().as_secs_f64();
                 self.learned = (generation + 1, *games);
                 self.at_hand = (0, self.config.phase(generation + 1).games);
@@ -154,9 +200,13 @@ impl<'s> TrainProgress<'s> {
                 (self.doing, self.has_worked) = (Doing::Gate { done: *done, pairs: *pairs }, true);
                 self.draw();
             }
-            TrainEvent::Gate { baseline, .. } => (self.baseline, self.doing) = (Some(*baseline), Doing::Playing),
+            TrainEvent::Gate { .. } => {
+                self.elo = self.history.gates().last().map(|gate| gate.elo);
+                self.doing = Doing::Playing;
+            }
             _ => {}
         }
+        self.leave_state(before);
         if let Some(line) = self.line_of(event) {
             self.say(&line);
         }
@@ -256,9 +306,6 @@ impl<'s> TrainProgress<'s> {
                     "records `{file}`: {read} read, {left_out} left out, {positions} positions, loss {loss:.2}, {seconds}"
                 )
             }
-            TrainEvent::PlayedAgain { generation, reason } => {
-                format!("generation {} is played again, since {reason}", generation + 1)
-            }
             TrainEvent::NotFitted { first_generation, .. } => format!(
                 "no fit at the end: it learns games from generation {} on (`fit.first-generation`), and there are none",
                 first_generation + 1
@@ -269,7 +316,7 @@ impl<'s> TrainProgress<'s> {
                 let (games, positions) = (counted(*games, "game"), counted(*positions, "position"));
                 format!("fitted to {games}, {positions}: loss {loss:.3}{held_out}, {seconds}")
             }
-            TrainEvent::Gate { best, baseline, promoted, .. } => {
+            TrainEvent::Gate { best, promoted, .. } => {
                 let verdict = match best.filter(|_| !promoted) {
                     Some(best) => format!(
                         "best stays: {:.0}% likelihood of superiority, {:.0}% needed",
@@ -279,11 +326,11 @@ impl<'s> TrainProgress<'s> {
                     None => "new best".to_owned(),
                 };
                 let best = best.map_or(String::new(), |result| format!("against the best {}; ", points(&result)));
-                let (generation, baseline) = (self.learned.0, points(baseline));
-                format!("gate after generation {generation}: {best}against mobility {baseline}: {verdict}")
+                let (generation, elo) = (self.learned.0, or_dash(self.elo.map(elo)));
+                format!("gate after generation {generation}: {best}Elo relative to default {elo}: {verdict}")
             }
             TrainEvent::End { finished: true, elapsed, .. } if !self.has_worked => self.idle_line(*elapsed),
-            TrainEvent::End { generation, finished, elapsed } => {
+            TrainEvent::End { generation, finished, elapsed, .. } => {
                 let how = if *finished { "finished" } else { "stopped" };
                 let generations = counted((*generation).into(), "generation");
                 let unused = if *finished { self.unused(*elapsed) } else { None };
@@ -301,13 +348,30 @@ impl<'s> TrainProgress<'s> {
         }
     }
 
+    /// Leaves what the run is doing where `status` finds it: about once a second, and when a step begins.
+    fn leave_state(&mut self, before: Doing) {
+        let is_new = std::mem::discriminant(&before) != std::mem::discriminant(&self.doing);
+        let done = self.doing.share(self.at_hand);
+        if is_new || done < self.step_began.1 {
+            self.step_began = (Instant::now(), done);
+        } else if self.left_at.is_some_and(|at| at.elapsed() < Duration::from_secs(1)) {
+            return;
+        }
+        let (began, from) = self.step_began;
+        let seconds = began.elapsed().as_secs_f64();
+        let seconds_left = (done > from).then(|| seconds / (done - from) * (1.0 - done));
+        let live = Live { doing: self.doing.name().into(), done, seconds_left, ..Live::default() };
+        // A full disk is told where it matters.
+        let _ = live.write(&self.directory);
+        self.left_at = Some(Instant::now());
+    }
+
     /// Draws the bars, or prints a line if the last one is some time ago.
     fn draw(&mut self) {
         if let Some(bars) = &self.bars {
-            bars.run.set_position((STEPS as f64 * self.used().0) as u64);
-            bars.run.set_message(format!("{}\n{}", self.state(), self.strength()));
-            bars.step.set_position((STEPS as f64 * self.doing.share(self.at_hand)) as u64);
-            bars.step.set_message(format!("{}\n{}", self.doing.words(self.at_hand), self.rates()));
+            let run = (self.used().0, [self.state(), self.strength()]);
+            let step = (self.doing.share(self.at_hand), [self.doing.words(self.at_hand), self.rates()]);
+            bars.draw(run, step);
         } else if self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
             self.say(&self.summary());
@@ -333,9 +397,8 @@ impl<'s> TrainProgress<'s> {
 
     /// How good the weights are.
     fn strength(&self) -> String {
-        let loss = or_dash(self.loss.map(|loss| format!("{loss:.2}")));
-        let elo = or_dash(self.baseline.map(|result| elo(result.elo)));
-        format!("loss {loss}, Elo over mobility {elo}")
+        let loss = or_dash(self.history.loss().map(|loss| format!("{loss:.2}")));
+        format!("loss {loss}, Elo relative to default {}", or_dash(self.elo.map(elo)))
     }
 
     /// How fast games were played in this phase.
@@ -404,7 +467,6 @@ mod tests {
             games: 60_000,
             again: 0,
             elapsed: 7_000.0,
-            baseline: None,
             budget,
             time: 0,
         });
@@ -437,7 +499,6 @@ mod tests {
                 games: 0,
                 again,
                 elapsed: 60.0,
-                baseline: None,
                 budget: Budget::default(),
                 time: 0,
             })
@@ -484,17 +545,7 @@ mod tests {
     #[test]
     fn no_line_of_the_bars_is_wider_than_a_narrow_terminal() {
         let mut progress = progress(Budget { seconds: Some(700_000.0), ..Budget::default() });
-        progress.loss = Some(12.34);
-        let result = GateMatch {
-            wins: 1,
-            draws: 0,
-            losses: 0,
-            score: 1.0,
-            elo: [-1234.0, -2345.0, -1000.0],
-            discs: 1.0,
-            superiority: 0.5,
-        };
-        progress.baseline = Some(result);
+        progress.elo = Some([-1234.0, -2345.0, -1000.0]);
         progress.learned.0 = 12_345;
         progress.played = (123_456, 1 << 40, 1.0);
         let at_hand = (100_000_000, 100_000_000);
@@ -504,5 +555,14 @@ mod tests {
         for line in doing.map(|doing| doing.words(at_hand)).into_iter().chain(lines) {
             assert!(line.chars().count() <= 58, "{line}");
         }
+    }
+
+    #[test]
+    fn lines_are_folded_for_narrow_terminals() {
+        let line = "generation 31, phase 3 of 7, 12 h 3 min left";
+        assert_eq!(folded(line, 58), line);
+        let narrow = folded(line, 40);
+        assert_eq!(narrow.replace(", \n", ", "), line);
+        assert!(narrow.lines().count() == 2 && narrow.lines().all(|line| line.trim_end().len() <= 40), "{narrow:?}");
     }
 }

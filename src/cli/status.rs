@@ -1,24 +1,26 @@
-//! `flipside runs` and `flipside status`.
+//! `flipside runs`, `flipside status` and `flipside stop`.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::time::Duration;
 
 use clap::Args;
+use serde::Serialize;
 
 use super::error::{CliError, Context};
-use super::escape::on_one_line;
-use super::json::{JsonArgument, write_json};
+use super::results::FormatArgument;
 use super::runs::{RUNS, latest, resolved, unreadable};
 use super::session::Session;
 use crate::report::{RunLog, RunState, Status};
-use crate::text::{bytes, count, counted, duration, elo, or_dash, typed};
-use crate::train::{TrainError, WorkerStatus};
+use crate::text::typed;
+use crate::train::{Live, TrainError, host_name};
 
 /// List runs, the most recently active first
 ///
-/// Prints a tab-separated table: directory, state (`running`, `finished`, `stopped`, or `broken off` if the last session was killed),
-/// generations, games, time worked, Elo of the best weights over `mobility` with the ends of its 95% interval, and bytes on disk.
+/// Prints a table: directory, state (`running`, `finished`, `stopped`, or `broken off` if the last session was killed),
+/// generations, games, seconds worked, Elo of the best weights relative to `default` with the ends of its 95% interval, and bytes on disk.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside runs")]
 pub struct RunsArguments {
@@ -27,12 +29,13 @@ pub struct RunsArguments {
     folder: PathBuf,
 
     #[command(flatten)]
-    json: JsonArgument,
+    format: FormatArgument,
 }
 
-/// Show the state of a run: phase, generation, losses, ratings, time left, disk use
+/// Show the state of a run: what is at work, generations, losses, ratings, time left, disk use
 ///
-/// Does not disturb a run in progress. Prints tab-separated names and values.
+/// Does not disturb a run in progress. Prints names and values: among them what a running run is doing, how much of this step is done and
+/// how long it will still take, or why a stopped run stopped. Ratings are Elo relative to `default`, with the ends of their 95% intervals.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside status runs/latest")]
 pub struct StatusArguments {
@@ -40,7 +43,40 @@ pub struct StatusArguments {
     run: Option<PathBuf>,
 
     #[command(flatten)]
-    json: JsonArgument,
+    format: FormatArgument,
+}
+
+/// Stop a run in progress, as Ctrl-C would
+///
+/// Sends SIGTERM to the run's process and waits until it is gone, with nothing lost: `flipside train --resume RUN` continues it. Exits with
+/// 0 once nothing works on the run, and with 1 if the process cannot be reached, for example because it is on another machine.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  flipside stop runs/latest")]
+pub struct StopArguments {
+    /// The run's directory [default: runs/latest]
+    run: Option<PathBuf>,
+}
+
+/// A run in the list.
+#[derive(Serialize)]
+struct Row {
+    run: String,
+    state: RunState,
+    generations: u32,
+    games: u64,
+    seconds: f64,
+    elo: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    bytes: u64,
+}
+
+impl From<Status> for Row {
+    fn from(status: Status) -> Self {
+        let [elo, low, high] = [0, 1, 2].map(|end| status.best.map(|best| best.elo[end]));
+        let Status { run, state, generations, games, seconds, bytes, .. } = status;
+        Self { run, state, generations, games, seconds, elo, low, high, bytes }
+    }
 }
 
 impl RunsArguments {
@@ -76,72 +112,49 @@ impl RunsArguments {
             });
         }
         found.sort_by(|a, b| (a.seconds_since_sign, &b.run).cmp(&(b.seconds_since_sign, &a.run)));
-        if self.json.json {
-            return found.iter().try_for_each(|status| write_json(status, out));
-        }
-        writeln!(out, "run\tstate\tgenerations\tgames\ttime\telo\tlow\thigh\tbytes")?;
-        for Status { run, state, generations, games, seconds, best, bytes, .. } in &found {
-            let elo = best.map_or("-\t-\t-".to_owned(), |best| {
-                let [value, low, high] = best.elo;
-                format!("{value:+.0}\t{low:+.0}\t{high:+.0}")
-            });
-            let (run, time) = (on_one_line(run), duration(*seconds));
-            writeln!(out, "{run}\t{state}\t{generations}\t{games}\t{time}\t{elo}\t{bytes}")?;
-        }
-        Ok(())
+        self.format.to(out).table(&found.into_iter().map(Row::from).collect::<Vec<_>>())
     }
 }
 
 impl StatusArguments {
     pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let log = RunLog::read(&resolved(&self.run.unwrap_or_else(latest))).map_err(unreadable)?;
-        let status = Status::of(&log);
-        if self.json.json {
-            return write_json(&status, out);
-        }
-        let is_played = status.budget.left_after(status.seconds, status.generations, status.games).is_none();
-        let generation = match status.games_at_hand {
-            [0, _] if is_played || status.state != RunState::Running => format!("{} learned", status.generations),
-            [played, of] => format!("{}, {played} of {of} games", status.generations + 1),
+        self.format.to(out).object(&Status::of(&log))
+    }
+}
+
+impl StopArguments {
+    #[cfg(unix)]
+    pub fn run(self, session: &Session) -> Result<(), CliError> {
+        use rustix::process::{Pid, Signal, kill_process};
+        let run = resolved(&self.run.unwrap_or_else(latest));
+        let shown = run.display();
+        RunLog::read(&run).map_err(unreadable)?;
+        let Some(live) = Live::of_run(&run) else {
+            session.say(format_args!("nothing is working on `{shown}`"));
+            return Ok(());
         };
-        let loss = |loss: Option<f64>| or_dash(loss.map(|loss| format!("{loss:.3}")));
-        let gate = |rating: Option<crate::report::Rating>| {
-            or_dash(rating.map(|rating| {
-                let fitted = if rating.fitted { ", fitted to kept games" } else { "" };
-                format!("{} after generation {}{fitted}", elo(rating.elo), rating.generation)
-            }))
-        };
-        let rows = [
-            ("run", on_one_line(&status.run)),
-            ("state", status.state.to_string()),
-            ("patterns", on_one_line(&status.patterns)),
-            ("phase", format!("{} of {}", status.phase, status.phases)),
-            ("generation", generation),
-            ("games", count(status.games)),
-            ("positions", count(status.positions)),
-            ("loss", loss(status.loss)),
-            ("held out", loss(status.held_out)),
-            ("best", gate(status.best)),
-            ("newest", gate(status.last)),
-            ("time", duration(status.seconds)),
-            ("budget", if status.budget.is_none() { "-".to_owned() } else { status.budget.to_string() }),
-            ("left", or_dash(status.seconds_left.map(duration))),
-            ("disk", bytes(status.bytes)),
-            ("last activity", format!("{} ago", duration(status.seconds_since_sign as f64))),
-        ];
-        rows.iter().try_for_each(|(name, value)| writeln!(out, "{name}\t{value}"))?;
-        for worker in &status.workers {
-            let WorkerStatus { name, threads, games, present, refused, .. } = worker;
-            let state = match (refused, present) {
-                (Some(_), _) => "refused",
-                (None, true) => "at work",
-                (None, false) => "gone",
-            };
-            let sign = duration(worker.seconds_since_sign() as f64);
-            let (threads, games) = (counted(u64::from(*threads), "thread"), counted(*games, "game"));
-            let name = on_one_line(name);
-            writeln!(out, "worker\t{name}, {threads}, {games}, {state}, last seen {sign} ago")?;
+        let cannot = || format!("cannot stop `{shown}`");
+        let live =
+            live.ok_or_else(|| CliError::failure(format!("{}: its process does not say its number", cannot())))?;
+        if live.host != host_name() {
+            let message = format!("{}: it runs on another machine, `{}`", cannot(), live.host);
+            return Err(CliError::failure(message).hint(format!("Say `kill {}` there.", live.pid)));
         }
+        let pid = i32::try_from(live.pid).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| CliError::failure(format!("{}: its process does not say its number", cannot())))?;
+        kill_process(pid, Signal::TERM).map_err(io::Error::from).context(cannot)?;
+        // A new process would have another number.
+        while Live::of_run(&run).is_some_and(|now| now.is_none_or(|now| now.pid == live.pid)) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        session.say(format_args!("stopped; `flipside train --resume {}` continues the run", typed(&run)));
         Ok(())
+    }
+
+    /// Other systems have no signal that stops a process in order.
+    #[cfg(not(unix))]
+    pub fn run(self, _: &Session) -> Result<(), CliError> {
+        Err(CliError::failure("this system has no signals: press Ctrl-C where the run is"))
     }
 }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+#[cfg(feature = "cluster")]
+use super::cluster::CoordinatorArguments;
 use super::error::CliError;
 use super::evaluator::EvaluatorChoice;
 use super::input::{each_once, parse_time, refuse_own_files};
@@ -13,6 +15,8 @@ use super::progress::TrainProgress;
 use super::runs::{NewDirectory, WHERE_RUNS_ARE, is_reserved, point_latest_to};
 use super::session::Session;
 use super::signals::{outlive_terminal, stop_on_signals};
+#[cfg(not(feature = "cluster"))]
+use super::without_cluster::CoordinatorArguments;
 use crate::fit::FitError;
 use crate::report::TensorBoard;
 use crate::storage::FileError;
@@ -80,9 +84,8 @@ pub struct TrainArguments {
     #[command(flatten)]
     budget: BudgetArguments,
 
-    #[cfg(feature = "cluster")]
     #[command(flatten)]
-    cluster: super::cluster::CoordinatorArguments,
+    cluster: CoordinatorArguments,
 }
 
 /// When the run is finished.
@@ -120,6 +123,8 @@ fn examples() -> String {
 
 impl TrainArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        #[cfg(not(feature = "cluster"))]
+        self.cluster.check()?;
         if let Some(directory) = self.run.as_deref().filter(|directory| is_reserved(directory)) {
             let message =
                 format!("`{}` is the name of the link to the latest run: choose another --run", directory.display());

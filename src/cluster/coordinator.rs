@@ -1,74 +1,175 @@
 //! The coordinator: games from workers and from this machine, in order, as if all had been played here.
 
+use std::fmt;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::news::News;
-use super::schedule::{Completed, Schedule};
-use super::state::{Generation, KeptProof, Shared};
-use super::wire::{Job, MAX_GAMES, Proof, ResultLine, digest_of, result_from_bytes};
-use super::{MAX_NAME, is_plain_name};
+use tokio::runtime;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::time::sleep;
+
+use super::broker::{BrokerAddress, COORDINATOR_INBOX};
+use super::error::ClusterError;
+use super::network::Network;
+use super::schedule::Schedule;
+use super::state::{Generation, Shared};
+use super::streams::{RunAtBroker, check_run_name};
+use super::teller::Teller;
+use super::wire::{Job, Proof, digest_of, result_from_bytes};
+use super::{MAX_NAME, is_plain_name, process_name};
 use crate::eval::{Calibration, Evaluator, Model};
-use crate::games::{RawFrame, digest, frame};
+use crate::games::{RawFrame, frame};
 use crate::selfplay::{FRAME, GameRecord, SelfPlay};
 use crate::storage::sha256;
 use crate::threads::{hand_over, lock};
-use crate::train::{BadGames, GameJob, OnGames, Played};
+use crate::train::{GameJob, GameSource, OnGames, Played};
 use crate::weights::{Provenance, WeightFile};
 
-/// One job in this many is also played here.
-const TRIED: u64 = 100;
 /// The longest time until a change is noticed without a signal.
 const MOMENT: Duration = Duration::from_millis(20);
 
+/// A cluster to start.
+#[derive(Clone, Debug)]
+pub struct ClusterRequest {
+    /// The broker.
+    pub broker: BrokerAddress,
+    /// The name by which workers know the run.
+    pub run: String,
+    /// The run's directory, if the workers are to be listed in it for people to read.
+    pub directory: Option<PathBuf>,
+    /// How long to wait for a broker that is not there yet.
+    pub wait: Duration,
+    /// Ends the wait.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// Plays the games of a run with the help of workers.
+pub struct ClusterGames {
+    shared: Arc<Shared>,
+    packed: Mutex<Packed>,
+    /// Ends the network's work: whether the run is finished.
+    end: UnboundedSender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
 /// The last weights packed as a file, kept so that equal weights are not packed twice.
 #[derive(Default)]
-pub(super) struct Packed(Option<(Model, Option<Calibration>, Arc<Vec<u8>>)>);
+struct Packed(Option<(Model, Option<Calibration>, Arc<Vec<u8>>)>);
 
-/// Plays a job with the help of workers.
-pub(super) fn play(
-    shared: &Shared,
-    packed: &Mutex<Packed>,
-    secret: u64,
-    job: &GameJob<'_>,
-    stop: &AtomicBool,
-    on_games: &mut OnGames<'_>,
-) -> Result<(), BadGames> {
-    let Some(evaluator) = job.evaluator(stop) else { return Ok(()) };
-    let &GameJob { seed, generation, play, .. } = job;
-    let (weights, proof) = (String::new(), String::new());
-    let job_of_all = Job { seed, generation, first: 0, count: 1, play: *play, weights, proof };
-    let schedule = Schedule::new(job.games.clone());
-    lock(&shared.state).generation = Some(Generation::new(job_of_all, schedule));
-    shared.wake.notify_one();
-    let table = Table {
-        shared,
-        packed,
-        secret,
-        model: job.model,
-        calibration: evaluator.calibration(),
-        players: SelfPlay::new(&evaluator, *play),
-        in_step: play.frames_in_step(),
-        seed,
-        generation,
-        hands: Mutex::new(on_games),
-        halt: AtomicBool::new(false),
-        bad: Mutex::new(None),
-    };
-    table.work_on_all_threads(stop);
-    lock(&shared.state).generation = None;
-    shared.wake.notify_one();
-    table.bad.into_inner().unwrap_or_default().map_or(Ok(()), Err)
+impl fmt::Debug for ClusterGames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClusterGames").finish_non_exhaustive()
+    }
+}
+
+impl ClusterGames {
+    /// Connects to the broker and creates what the run needs there. From then on the run continues whatever happens to the broker.
+    /// `news` gets what people may want to know, a sentence at a time, from any thread.
+    ///
+    /// # Errors
+    /// What has to be fixed first.
+    pub fn start(request: ClusterRequest, news: impl Fn(&str) + Send + Sync + 'static) -> Result<Self, ClusterError> {
+        check_run_name(&request.run)?;
+        let shared = Arc::new(Shared::new(Arc::new(Teller::new(news))));
+        let (end, ended) = unbounded_channel();
+        let (ready, started) = std::sync::mpsc::channel();
+        let network = shared.clone();
+        let serve = move || {
+            let runtime = match runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(ready.send(Err(ClusterError::System(error)))),
+            };
+            runtime.block_on(async {
+                let stop = request.stop.clone();
+                let stopped = async {
+                    while !stop.load(Relaxed) {
+                        sleep(MOMENT).await;
+                    }
+                };
+                let connected = tokio::select! {
+                    connected = connect(request, network) => connected,
+                    () = stopped => Err(ClusterError::Stopped("stopped before the broker answered".to_owned())),
+                };
+                match connected {
+                    Ok(network) => {
+                        let _ = ready.send(Ok(()));
+                        network.serve(ended).await;
+                    }
+                    Err(error) => drop(ready.send(Err(error))),
+                }
+            });
+            // Does not wait for the name of a host to be looked up.
+            runtime.shutdown_background();
+        };
+        let thread = thread::Builder::new().name("network".into()).spawn(serve).map_err(ClusterError::System)?;
+        started.recv().unwrap_or_else(|_| Err(ClusterError::System(std::io::ErrorKind::Other.into())))?;
+        Ok(Self { shared, packed: Mutex::default(), end, thread: Some(thread) })
+    }
+
+    /// Tells workers that the run is finished, and removes it from the broker.
+    pub fn finish(mut self) {
+        self.end(true);
+    }
+
+    fn end(&mut self, finished: bool) {
+        let Some(thread) = self.thread.take() else { return };
+        let _ = self.end.send(finished);
+        let _ = thread.join();
+    }
+}
+
+impl Drop for ClusterGames {
+    fn drop(&mut self) {
+        self.end(false);
+    }
+}
+
+async fn connect(request: ClusterRequest, shared: Arc<Shared>) -> Result<Network, ClusterError> {
+    let ClusterRequest { broker, run, directory, wait, .. } = request;
+    let session = process_name();
+    let name = format!("flipside coordinator {session}");
+    let client = broker.connect_within(wait, &name, COORDINATOR_INBOX, &shared.teller).await?;
+    let run = RunAtBroker::new(client, &run)?;
+    let network = Network { shared, run, session, directory };
+    network.claim().await?;
+    network.run.make().await.map_err(|reason| broker.without_streams(&reason))?;
+    Ok(network)
+}
+
+impl GameSource for ClusterGames {
+    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) {
+        let Some(evaluator) = job.evaluator(stop) else { return };
+        let &GameJob { seed, generation, play, .. } = job;
+        let job_of_all = Job { seed, generation, first: 0, count: 1, play: *play, weights: String::new() };
+        let schedule = Schedule::new(job.games.clone());
+        lock(&self.shared.state).generation = Some(Generation::new(job_of_all, schedule));
+        self.shared.wake.notify_one();
+        let table = Table {
+            shared: &self.shared,
+            packed: &self.packed,
+            model: job.model,
+            calibration: evaluator.calibration(),
+            players: SelfPlay::new(&evaluator, *play),
+            in_step: play.frames_in_step(),
+            seed,
+            generation,
+            hands: Mutex::new(on_games),
+            halt: AtomicBool::new(false),
+        };
+        table.work_on_all_threads(stop);
+        lock(&self.shared.state).generation = None;
+        self.shared.wake.notify_one();
+    }
 }
 
 /// What the threads that play a generation share.
 struct Table<'t, E: Evaluator> {
     shared: &'t Shared,
     packed: &'t Mutex<Packed>,
-    secret: u64,
     model: &'t Model,
     calibration: Option<&'t Calibration>,
     players: SelfPlay<'t, E>,
@@ -79,7 +180,6 @@ struct Table<'t, E: Evaluator> {
     hands: Mutex<&'t mut OnGames<'t>>,
     /// Set when all is over, for whatever reason.
     halt: AtomicBool,
-    bad: Mutex<Option<BadGames>>,
 }
 
 /// Something to do.
@@ -121,7 +221,7 @@ impl<E: Evaluator> Table<'_, E> {
             match self.next() {
                 Task::Pack => self.pack(),
                 Task::TakeIn(bytes) => self.take_in(&bytes),
-                Task::Play(steps) => self.play(steps),
+                Task::Play(job) => self.play(job),
                 Task::Wait => {
                     let state = lock(&self.shared.state);
                     drop(self.shared.changed.wait_timeout(state, MOMENT));
@@ -134,7 +234,7 @@ impl<E: Evaluator> Table<'_, E> {
     fn next(&self) -> Task {
         let mut state = lock(&self.shared.state);
         let needed = state.present().next().is_some() || !state.inbox.is_empty();
-        let generation = state.current_mut();
+        let generation = state.current();
         if generation.weights.is_some() {
             if let Some(bytes) = state.inbox.pop_front() {
                 return Task::TakeIn(bytes);
@@ -142,9 +242,8 @@ impl<E: Evaluator> Table<'_, E> {
         } else if needed && !std::mem::replace(&mut generation.is_packing, true) {
             return Task::Pack;
         }
-        let (threads, most) = (state.threads(), self.in_step);
-        let generation = state.current_mut();
-        generation.schedule.claim(threads, most, Instant::now()).map_or(Task::Wait, Task::Play)
+        let threads = state.threads();
+        state.current().schedule.claim(threads, self.in_step, Instant::now()).map_or(Task::Wait, Task::Play)
     }
 
     /// Packs the weights as a file.
@@ -166,74 +265,55 @@ impl<E: Evaluator> Table<'_, E> {
         };
         let name = sha256(&bytes);
         let mut state = lock(&self.shared.state);
-        let generation = state.current_mut();
+        let generation = state.current();
         generation.job.weights = name;
         generation.weights = Some(bytes);
         self.shared.wake.notify_one();
     }
 
-    fn play_steps(&self, steps: Range<usize>) -> Option<Vec<GameRecord>> {
-        let numbers = self.with_schedule(|schedule| schedule.numbers_of(steps));
-        self.players.play_here(self.seed, self.generation, numbers, &self.halt).ok()
-    }
-
     fn with_schedule<T>(&self, what: impl FnOnce(&mut Schedule<Played>) -> T) -> T {
-        what(&mut lock(&self.shared.state).current_mut().schedule)
+        what(&mut lock(&self.shared.state).current().schedule)
     }
 
-    fn play(&self, steps: Range<usize>) {
-        let Some(games) = self.play_steps(steps.clone()) else {
-            return self.with_schedule(|schedule| steps.for_each(|step| schedule.give_up(step)));
+    fn play(&self, job: Range<usize>) {
+        let numbers = self.with_schedule(|schedule| schedule.games(job.clone()));
+        let Ok(games) = self.players.play_here(self.seed, self.generation, numbers, &self.halt) else {
+            return self.with_schedule(|schedule| schedule.give_up(job));
         };
         let mut games = games.into_iter();
-        for step in steps {
+        for frame in job {
             let games: Vec<_> = games.by_ref().take(FRAME as usize).collect();
-            self.offer_proof(step, &games);
-            let digest = digest(&games);
-            self.complete_here(step, games, digest);
+            self.offer_proof(frame, &games);
+            self.complete(frame, games, None);
         }
     }
 
     /// Makes games that were played here the proof that workers must pass, if the current one does not suffice.
-    fn offer_proof(&self, step: usize, games: &[GameRecord]) {
+    fn offer_proof(&self, frame: usize, games: &[GameRecord]) {
         let mut state = lock(&self.shared.state);
+        let is_proved = |state: &super::state::State| {
+            let generation = state.generation.as_ref();
+            generation.zip(state.proof.as_ref()).is_some_and(|(generation, (proof, _))| generation.is_proved_by(proof))
+        };
+        if is_proved(&state) {
+            return;
+        }
         let generation = state.current();
-        let is_proved = state.proof.as_ref().is_some_and(|kept| generation.is_proved_by(&kept.proof));
-        let Some(weights) = generation.weights.clone().filter(|_| !is_proved) else { return };
-        let numbers = generation.schedule.numbers(step);
+        let Some(weights) = generation.weights.clone() else { return };
+        let numbers = generation.schedule.games(frame..frame + 1);
         let job = Job { first: numbers.start, count: numbers.len() as u32, ..generation.job.clone() };
-        let proof = Proof { job, digest: digest_of(games) };
-        state.proof = Some(KeptProof::new(proof, weights));
+        state.proof = Some((Proof { job, digest: digest_of(games) }, weights));
         self.shared.wake.notify_one();
     }
 
-    fn complete(&self, step: usize, games: Vec<GameRecord>, digest: [u8; 32], by: Option<usize>) -> Option<Completed> {
-        let first = self.with_schedule(|schedule| schedule.numbers(step).start);
+    /// Takes in a frame that was played by a worker, or here. False if it is there already.
+    fn complete(&self, number: usize, games: Vec<GameRecord>, by: Option<&str>) -> bool {
+        let first = self.with_schedule(|schedule| schedule.games(number..number + 1).start);
         // Deflated here, whoever has played: machines may do it differently, and files must be the same.
-        let played = Played { frame: frame(first, &games), games };
-        let mut state = lock(&self.shared.state);
-        let known = by.and_then(|worker| state.workers.get(&worker));
-        if known.is_some_and(|known| known.refused.is_some()) {
-            return None;
-        }
-        let generation = state.current_mut();
-        let completed = generation.schedule.complete(step, digest, by, played, Instant::now());
+        let played = Played { frame: frame(first, &games), games, by: by.map(str::to_owned) };
+        let is_new = self.with_schedule(|schedule| schedule.complete(number, by.is_some(), played, Instant::now()));
         self.shared.wake.notify_one();
-        Some(completed)
-    }
-
-    /// Takes in a step that was played here. If it differs from an earlier result, whoever played that was wrong.
-    fn complete_here(&self, step: usize, games: Vec<GameRecord>, digest: [u8; 32]) -> Option<Completed> {
-        let completed = self.complete(step, games, digest, None)?;
-        let Completed::Differs { by } = completed else { return Some(completed) };
-        let numbers = self.with_schedule(|schedule| schedule.numbers(step));
-        let reason =
-            format!("games {} to {} were different when they were played here", numbers.start, numbers.end - 1);
-        match by {
-            Some(wrong) => self.refuse(wrong, &reason),
-            None => self.spoil(format!("{reason} before: check this machine's memory")),
-        }
-        Some(completed)
+        is_new
     }
 
     /// Hands over what is next, unless another thread is doing so.
@@ -249,129 +329,43 @@ impl<E: Evaluator> Table<'_, E> {
 
     /// Takes in a message with games.
     fn take_in(&self, bytes: &[u8]) {
-        let unreadable = |worker: &str, reason: String| {
-            let subject = format!("results of worker `{worker}`");
-            self.shared.teller.tell(&News::Unreadable { subject, reason });
+        let unreadable = |worker: &str, reason: &dyn fmt::Display| {
+            self.shared.teller.unreadable(&format!("worker `{worker}`"), reason)
         };
         let (line, frames) = match result_from_bytes(bytes) {
             Ok(result) => result,
-            Err(error) => return unreadable("?", error.to_string()),
+            Err(error) => return unreadable("?", &error),
         };
         if !is_plain_name(&line.worker, MAX_NAME) {
-            return unreadable("?", "its worker has no name".into());
+            return unreadable("?", &"its worker has no name");
         }
-        let (worker, steps, is_tried) = {
+        let numbers = {
             let mut state = lock(&self.shared.state);
             let generation = state.current();
-            if line.key != generation.job.key() || line.first < generation.schedule.numbers(0).start {
-                // Of another generation or an earlier run, or in the journal already.
+            if line.key != generation.job.key() || line.first < generation.schedule.games(0..1).start {
+                // Of another generation or an earlier session, or in the journal already.
                 return;
             }
-            let steps = generation.schedule.steps(line.first..line.first + line.count);
-            let Some(worker) = state.worker(&line.worker) else { return };
-            let known = &state.workers[&worker];
-            if known.refused.is_some() {
-                return;
-            }
-            (worker, steps, known.is_tried)
+            generation.schedule.frames(line.first..line.first + line.count)
         };
-        let Some(steps) = steps else {
-            return unreadable(
-                &line.worker,
-                format!("games {} and following are none of the generation's", line.first),
-            );
+        let Some(numbers) = numbers else {
+            let first = line.first;
+            return unreadable(&line.worker, &format!("games {first} and following are none of the generation's"));
         };
+        // Decoding replays the moves.
         let games: Result<Vec<_>, _> = frames.iter().map(RawFrame::decode).collect();
         let games = match games {
             Ok(games) => games,
-            Err(error) => return unreadable(&line.worker, error.to_string()),
+            Err(error) => return unreadable(&line.worker, &error),
         };
-        let tried = if self.is_to_be_tried(&line) { steps.len() } else { usize::from(!is_tried) };
         let mut taken = 0;
-        for (i, (step, games)) in steps.zip(games).enumerate() {
+        for (number, games) in numbers.zip(games) {
             let count = games.len() as u64;
-            match self.take_step(worker, step, games, i < tried) {
-                Some(Completed::New) => taken += count,
-                Some(_) => {}
-                None => return,
-            }
+            taken += if self.complete(number, games, Some(&line.worker)) { count } else { 0 };
         }
-        if let Some(known) = lock(&self.shared.state).workers.get_mut(&worker) {
+        if let Some(known) = lock(&self.shared.state).workers.get_mut(&line.worker) {
             known.games += taken;
-            known.is_tried = true;
         }
-    }
-
-    /// Whether all games of a message are also to be played here: one message in a hundred, and nobody else can know which.
-    fn is_to_be_tried(&self, line: &ResultLine) -> bool {
-        let text = format!("{} {} {}", self.secret, line.key, line.first / MAX_GAMES);
-        let number = u64::from_str_radix(&sha256(text.as_bytes())[..15], 16).expect("fifteen digits");
-        number.is_multiple_of(TRIED)
-    }
-
-    /// Takes in a worker's step. `None` if its games are not to be taken.
-    fn take_step(&self, worker: usize, step: usize, games: Vec<GameRecord>, is_tried: bool) -> Option<Completed> {
-        let theirs = digest(&games);
-        let known = self.with_schedule(|schedule| schedule.digest(step));
-        let is_in_doubt = known.is_some_and(|known| known != theirs);
-        if !is_tried && !is_in_doubt {
-            let completed = self.complete(step, games, theirs, Some(worker))?;
-            if !matches!(completed, Completed::Differs { .. }) {
-                return Some(completed);
-            }
-        }
-        self.settle(worker, step, theirs)
-    }
-
-    /// Plays a step here, to see who is right. `None` if the worker is not.
-    fn settle(&self, worker: usize, step: usize, theirs: [u8; 32]) -> Option<Completed> {
-        let games = self.play_steps(step..step + 1)?;
-        let ours = digest(&games);
-        let numbers = self.with_schedule(|schedule| schedule.numbers(step));
-        let is_right = ours == theirs;
-        if !is_right {
-            self.refuse(
-                worker,
-                &format!("its games {} to {} differ from those played here", numbers.start, numbers.end - 1),
-            );
-        }
-        self.complete_here(step, games, ours).filter(|_| is_right)
-    }
-
-    /// Takes no more games from a worker, and forgets those that it delivered, also those that it may have delivered to an earlier session.
-    fn refuse(&self, worker: usize, reason: &str) {
-        let (name, before, is_clean, is_whole) = {
-            let mut state = lock(&self.shared.state);
-            let (name, before) = match state.workers.get_mut(&worker) {
-                Some(known) => {
-                    if known.refused.replace(reason.to_owned()).is_some() {
-                        return;
-                    }
-                    (known.name.clone(), known.games)
-                }
-                // It has left, and another took its place; its games are forgotten all the same.
-                None => ("?".to_owned(), 0),
-            };
-            let schedule = &mut state.current_mut().schedule;
-            (name, before, schedule.distrust(worker), schedule.numbers(0).start == 0)
-        };
-        let reason =
-            format!("{reason}. {before} of its games were taken in this session. Check its build and its memory");
-        self.shared.teller.tell(&News::Refused { worker: name.clone(), reason });
-        self.shared.wake.notify_one();
-        if !is_clean {
-            self.spoil(format!("worker `{name}` delivered games that are not the run's"));
-        } else if !is_whole {
-            self.spoil(format!(
-                "worker `{name}` played wrong games, and may have played some of those from before this session"
-            ));
-        }
-    }
-
-    /// Ends play because games that were handed over may be wrong.
-    fn spoil(&self, reason: String) {
-        lock(&self.bad).get_or_insert(BadGames(reason));
-        self.halt.store(true, Relaxed);
     }
 }
 
@@ -380,35 +374,24 @@ mod tests {
     use std::ops::ControlFlow;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    use super::super::news::Teller;
-    use super::super::wire::result_to_bytes;
+    use super::super::state::Worker;
+    use super::super::wire::{ResultLine, result_to_bytes};
     use super::*;
     use crate::eval::MobilityEvaluator;
-    use crate::selfplay::SelfPlayConfig;
 
-    /// Runs a test with 64 games to play, which go to `on_games`.
-    fn at_table(on_games: &mut OnGames<'_>, test: impl FnOnce(&Table<'_, MobilityEvaluator>)) {
-        at_table_with(0, on_games, test);
-    }
-
-    /// [`at_table`] with a secret, and what the test returns.
-    fn at_table_with<R>(
-        secret: u64,
-        on_games: &mut OnGames<'_>,
-        test: impl FnOnce(&Table<'_, MobilityEvaluator>) -> R,
-    ) -> R {
+    /// Runs a test with 64 games to play, which go to `on_games`. What it tells is counted.
+    fn at_table(on_games: &mut OnGames<'_>, test: impl FnOnce(&Table<'_, MobilityEvaluator>)) -> usize {
         let text = r#"{"depth":1,"exact-empties":2,"opening-plies":20,"exploration":0.1,"update":"td"}"#;
-        let play: SelfPlayConfig = serde_json::from_str(text).unwrap();
-        let tell = |news: &News| assert!(!matches!(news, News::Unreadable { .. }), "{news}");
-        let shared = Shared::new(Arc::new(Teller::new(tell)));
-        let (weights, proof) = (String::new(), String::new());
-        let job = Job { seed: 1, generation: 0, first: 0, count: 1, play, weights, proof };
-        let schedule = Schedule::new(0..2 * FRAME);
-        lock(&shared.state).generation = Some(Generation::new(job, schedule));
+        let play = serde_json::from_str(text).unwrap();
+        let told = Arc::new(Mutex::new(0));
+        let count = told.clone();
+        let shared = Shared::new(Arc::new(Teller::new(move |_| *lock(&count) += 1)));
+        let job = Job { seed: 1, generation: 0, first: 0, count: 1, play, weights: sha256(b"") };
+        lock(&shared.state).generation = Some(Generation::new(job, Schedule::new(0..2 * FRAME)));
+        lock(&shared.state).workers.insert("worker".into(), Worker::default());
         test(&Table {
             shared: &shared,
             packed: &Mutex::default(),
-            secret,
             model: &WeightFile::embedded().model,
             calibration: None,
             players: SelfPlay::new(&MobilityEvaluator, play),
@@ -417,99 +400,61 @@ mod tests {
             generation: 0,
             hands: Mutex::new(on_games),
             halt: AtomicBool::new(false),
-            bad: Mutex::new(None),
-        })
+        });
+        *lock(&told)
+    }
+
+    /// The message of a worker that has played frames of the table.
+    fn result(table: &Table<'_, MobilityEvaluator>, frames: Range<u32>) -> Vec<u8> {
+        let key = lock(&table.shared.state).current().job.key();
+        let (first, count) = (FRAME * frames.start, FRAME * frames.len() as u32);
+        let stop = AtomicBool::new(false);
+        let played = |number| table.players.play_here(1, 0, FRAME * number..FRAME * (number + 1), &stop).unwrap();
+        let frames: Vec<_> = frames.map(|number| frame(FRAME * number, &played(number))).collect();
+        result_to_bytes(&ResultLine { key, worker: "worker".into(), first, count }, &frames)
     }
 
     #[test]
-    fn a_worker_whose_late_games_are_wrong_is_refused() {
-        let (mut games, mut expected) = (Vec::new(), Vec::new());
+    fn games_that_come_twice_count_once_and_say_who_played_them() {
+        let mut by = Vec::new();
         let mut on_games = |played: Vec<Played>| {
-            games.extend(played.into_iter().flat_map(|played| played.games));
+            by.extend(played.into_iter().map(|played| played.by));
             ControlFlow::Continue(())
         };
         at_table(&mut on_games, |table| {
-            let stop = AtomicBool::new(false);
-            let worker = lock(&table.shared.state).worker("liar").unwrap();
-            // A thread of ours has begun to play a late job when the worker's games come.
-            let now = Instant::now();
-            let late = table.with_schedule(|schedule| {
-                schedule.offer(1, now);
-                schedule.claim(1, 1, now + Duration::from_secs(3600)).unwrap()
-            });
-            let wrong = table.players.play_here(2, 0, 0..FRAME, &stop).unwrap();
-            assert!(late == (0..1) && table.take_step(worker, 0, wrong, false) == Some(Completed::New));
-            table.play(late);
-            assert!(lock(&table.shared.state).workers[&worker].refused.is_some());
-            table.work_on_all_threads(&stop);
-            assert_eq!(*lock(&table.bad), None);
-            expected = table.players.play_here(1, 0, 0..2 * FRAME, &stop).unwrap();
-        });
-        assert!(games == expected);
-    }
-
-    #[test]
-    fn games_that_a_bad_worker_may_have_played_before_a_restart_are_played_again() {
-        for (first, is_bad) in [(0, false), (FRAME, true)] {
-            at_table(&mut |_| ControlFlow::Continue(()), |table| {
-                table.with_schedule(|schedule| *schedule = Schedule::new(first..2 * FRAME));
-                let worker = lock(&table.shared.state).worker("liar").unwrap();
-                table.refuse(worker, "its games differ");
-                assert_eq!((lock(&table.bad).is_some(), table.halt.load(Relaxed)), (is_bad, is_bad));
-            });
-        }
-    }
-
-    #[test]
-    fn a_worker_that_begins_to_lie_is_found_out_by_chance() {
-        let line = |table: &Table<'_, MobilityEvaluator>| {
-            let key = lock(&table.shared.state).current().job.key();
-            ResultLine { key, worker: "liar".into(), first: 0, count: 2 * FRAME }
-        };
-        let is_tried = |secret| {
-            at_table_with(secret, &mut |_| ControlFlow::Continue(()), |table| table.is_to_be_tried(&line(table)))
-        };
-        let is_refused = |secret| {
-            at_table_with(secret, &mut |_| ControlFlow::Continue(()), |table| {
-                let stop = AtomicBool::new(false);
-                let right = table.players.play_here(1, 0, 0..FRAME, &stop).unwrap();
-                let wrong = table.players.play_here(2, 0, FRAME..2 * FRAME, &stop).unwrap();
-                let worker = lock(&table.shared.state).worker("liar").unwrap();
-                lock(&table.shared.state).workers.get_mut(&worker).unwrap().is_tried = true;
-                table.take_in(&result_to_bytes(&line(table), &[frame(0, &right), frame(FRAME, &wrong)]));
-                lock(&table.shared.state).workers[&worker].refused.is_some()
-            })
-        };
-        let secrets = [false, true].map(|tried| (0..20 * TRIED).find(|&secret| is_tried(secret) == tried).unwrap());
-        assert_eq!(secrets.map(is_refused), [false, true]);
-    }
-
-    #[test]
-    fn games_that_come_twice_count_once() {
-        at_table(&mut |_| ControlFlow::Continue(()), |table| {
-            let games = table.players.play_here(1, 0, 0..2 * FRAME, &AtomicBool::new(false)).unwrap();
-            let (first, second) = games.split_at(FRAME as usize);
-            let key = lock(&table.shared.state).generation.as_ref().unwrap().job.key();
-            let line = ResultLine { key, worker: "worker".into(), first: 0, count: 2 * FRAME };
-            let bytes = result_to_bytes(&line, &[frame(0, first), frame(FRAME, second)]);
+            let bytes = result(table, 0..1);
             for _ in 0..2 {
                 table.take_in(&bytes);
-                let state = lock(&table.shared.state);
-                assert_eq!(state.workers.values().map(|known| known.games).collect::<Vec<_>>(), [2 * u64::from(FRAME)]);
+                assert_eq!(lock(&table.shared.state).workers["worker"].games, u64::from(FRAME));
             }
+            table.work_on_all_threads(&AtomicBool::new(false));
         });
+        assert_eq!(by, [Some("worker".to_owned()), None]);
     }
 
     #[test]
     fn games_that_the_journal_has_are_left_out_in_silence() {
-        at_table(&mut |_| ControlFlow::Continue(()), |table| {
-            let games = table.players.play_here(1, 0, 0..FRAME, &AtomicBool::new(false)).unwrap();
+        let told = at_table(&mut |_| ControlFlow::Continue(()), |table| {
+            let bytes = result(table, 0..1);
             table.with_schedule(|schedule| *schedule = Schedule::new(FRAME..2 * FRAME));
-            let key = lock(&table.shared.state).generation.as_ref().unwrap().job.key();
-            let line = ResultLine { key, worker: "worker".into(), first: 0, count: FRAME };
-            table.take_in(&result_to_bytes(&line, &[frame(0, &games)]));
-            assert!(lock(&table.shared.state).workers.is_empty());
+            table.take_in(&bytes);
+            assert_eq!(lock(&table.shared.state).workers["worker"].games, 0);
         });
+        assert_eq!(told, 0);
+    }
+
+    #[test]
+    fn of_many_bad_messages_one_is_told() {
+        let told = at_table(&mut |_| ControlFlow::Continue(()), |table| {
+            let mut illegal = result(table, 0..1);
+            let end = illegal.len() - 1;
+            illegal[end] ^= 1;
+            for number in 0..1000u32 {
+                table.take_in(&illegal);
+                table.take_in(&number.to_le_bytes());
+            }
+        });
+        assert_eq!(told, 1);
     }
 
     #[test]

@@ -3,36 +3,36 @@
 //! The games of a job depend only on what it contains: seed, generation, numbers of games, how they are played, and the hash of the
 //! weights. The coordinator owns the run directory. It plays too, offers jobs to workers through the broker, replays the moves that
 //! come back, and hands the games over in order, so the files are those of a run on one machine, whoever has played. The broker holds
-//! nothing that must not be lost: what does not come back is offered again or played by the coordinator.
+//! nothing that must not be lost: what does not come back is offered again or played by the coordinator. Workers are trusted once they
+//! have proved that their build plays as the coordinator's does; `flipside verify` checks a run afterwards.
 //!
 //! | file | what it has |
 //! |---|---|
-//! | `wire` | messages, and the checks before they are trusted |
+//! | `wire` | messages, and the checks before they are used |
 //! | `schedule` | which games of a generation are played, which are being played, and where |
-//! | `broker` | connecting safely, streams, the store of weights |
-//! | `state`, `coordinator`, `network` | the coordinator: what its threads share, those that play, the one that talks |
+//! | `broker`, `streams` | connecting safely; what a run keeps at the broker |
+//! | `coordinator`, `network`, `state` | the coordinator: its threads that play, the one that talks, and what they share |
 //! | `worker`, `queue` | a worker: its network, and its threads that play |
 //! | `setup` | a broker's configuration, keys and certificates |
-//! | `news`, `error` | what is reported, and what can go wrong |
+//! | `teller`, `error` | what people are told, and what can go wrong |
 
 mod broker;
 mod coordinator;
 mod error;
-mod games;
 mod network;
-mod news;
 mod queue;
 mod schedule;
 mod setup;
 mod state;
+mod streams;
+mod teller;
 pub mod wire;
 mod worker;
 
-pub use broker::{BrokerAddress, check_run_name};
+pub use broker::BrokerAddress;
+pub use coordinator::{ClusterGames, ClusterRequest};
 pub use error::ClusterError;
-pub use games::{ClusterGames, ClusterRequest};
-pub use news::News;
-pub use setup::{Setup, SetupError};
+pub use setup::Setup;
 pub use worker::{WorkRequest, work};
 
 /// Whether a name can be part of a subject: letters, digits, `-` and `_`, 1 to `most` of them.

@@ -14,10 +14,11 @@ use futures_util::StreamExt;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{sleep, timeout};
 
-use super::broker::{FAREWELL, RunOnBroker, TIMEOUT, pause};
+use super::broker::{FAREWELL, TIMEOUT, pause};
 use super::error::ClusterError;
 use super::state::{Generation, Shared, State};
-use super::wire::{self, Alive, Job, to_text};
+use super::streams::RunAtBroker;
+use super::wire::{self, Alive, Job, Offer, Proof, to_text};
 use super::{MAX_NAME, is_plain_name};
 use crate::storage::sha256;
 use crate::threads::lock;
@@ -31,9 +32,9 @@ const MOST_WAITING: usize = 256;
 /// How long to listen for another coordinator.
 const LISTEN: Duration = Duration::from_millis(700);
 
-pub struct Network {
+pub(super) struct Network {
     pub shared: Arc<Shared>,
-    pub run: RunOnBroker,
+    pub run: RunAtBroker,
     /// The name of this coordinator's session.
     pub session: String,
     /// The run's directory.
@@ -91,11 +92,7 @@ impl Network {
         tasks.iter().for_each(|task| task.abort());
         network.write_status();
         if finished {
-            let _ = timeout(2 * TIMEOUT, async {
-                network.run.finish().await;
-                let _ = network.run.client.publish(network.run.subject("end"), "".into()).await;
-            })
-            .await;
+            let _ = timeout(2 * TIMEOUT, network.run.finish()).await;
         }
         // Does not wait for a broker that is away: nothing that is lost with it is needed.
         let _ = timeout(FAREWELL, network.run.client.flush()).await;
@@ -154,12 +151,8 @@ impl Network {
             if !is_plain_name(&alive.worker, MAX_NAME) || alive.program.len() > 100 {
                 continue;
             }
-            let (news, refused) = lock(&self.shared.state).hear(&alive);
+            let news = lock(&self.shared.state).hear(&alive);
             news.iter().for_each(|news| self.shared.teller.tell(news));
-            if let Some(reason) = refused {
-                let subject = self.run.subject(&format!("refused.{}", alive.worker));
-                let _ = self.run.client.publish(subject, reason.into()).await;
-            }
             self.shared.wake.notify_one();
         }
     }
@@ -188,17 +181,17 @@ struct Offers {
     not_before: Option<Instant>,
 }
 
-/// Bytes and their name in the store.
-type Object = (String, Arc<Vec<u8>>);
+/// The file of weights and its name at the broker.
+type Weights = (String, Arc<Vec<u8>>);
 
 /// What is to be stored and offered now.
 struct Plan {
     /// [`Job::key`] of the generation.
     key: String,
-    weights: Object,
-    proof: Object,
+    weights: Weights,
+    proof: Proof,
     /// Often those of an earlier generation.
-    proof_weights: Object,
+    proof_weights: Weights,
 }
 
 impl Offers {
@@ -218,7 +211,7 @@ impl Offers {
                 network.shared.teller.no_trouble();
             }
             Err(error) => {
-                network.shared.teller.trouble(&error);
+                network.shared.teller.trouble(network.shared.teller.forbidden().unwrap_or(&error));
                 self.not_before = Some(Instant::now() + pause(self.failures));
                 self.failures += 1;
             }
@@ -229,14 +222,11 @@ impl Offers {
         if !self.was_connected || self.looked.is_none_or(|looked| looked.elapsed() > LOOK) {
             let is_new = network.run.make().await?;
             if is_new || !self.was_connected {
-                self.stored.clear();
-                self.offer_again(network).await;
+                self.begin_again(network).await;
             }
-            if let Ok(store) = network.run.store().await {
-                for name in self.recent.clone() {
-                    if store.info(&name).await.is_err() {
-                        self.stored.remove(&name);
-                    }
+            for name in &self.recent {
+                if network.run.length_of(name).await.is_none() {
+                    self.stored.remove(name);
                 }
             }
             (self.looked, self.was_connected) = (Some(Instant::now()), true);
@@ -256,46 +246,50 @@ impl Offers {
         left.iter().for_each(|news| shared.teller.tell(news));
         if self.generation != current {
             if let Some(old) = self.generation {
-                network.run.purge("jobs", Some(network.run.subject(&format!("jobs.{old}.>")))).await;
-                network.run.purge("results", Some(network.run.subject(&format!("results.{old}.>")))).await;
+                for what in ["jobs", "results"] {
+                    network.run.purge(what, &format!("{what}.{old}.>")).await;
+                }
             }
             self.generation = current;
         }
         let Some(plan) = plan else { return Ok(()) };
         self.store(network, &plan).await?;
         loop {
-            let jobs = next_jobs(shared, &plan);
-            if jobs.is_empty() {
+            let offers = next_offers(shared, &plan);
+            if offers.is_empty() {
                 return Ok(());
             }
-            publish(network, jobs).await?;
+            publish(network, offers).await?;
         }
     }
 
     /// Stores what workers will need, and removes what they will not.
     async fn store(&mut self, network: &Network, plan: &Plan) -> Result<(), String> {
-        let mut is_new = false;
-        for (name, bytes) in [&plan.proof_weights, &plan.proof, &plan.weights] {
-            if !self.stored.contains(name) {
-                timeout(12 * TIMEOUT, network.run.put(name, bytes)).await.map_err(|error| error.to_string())??;
-                self.stored.insert(name.clone());
-                is_new = true;
+        for (name, bytes) in [&plan.proof_weights, &plan.weights] {
+            if self.stored.insert(name.clone()) {
+                let stored = timeout(12 * TIMEOUT, network.run.put(name, bytes)).await;
+                if let Err(error) = stored.unwrap_or_else(|_| Err("it takes no weights".to_owned())) {
+                    self.stored.remove(name);
+                    return Err(error);
+                }
             }
             self.recent.retain(|other| other != name);
             self.recent.push(name.clone());
         }
-        if is_new {
-            // Keeps the plan's three and the last generation's weights.
-            self.recent.drain(..self.recent.len().saturating_sub(4));
-            self.stored.retain(|name| self.recent.contains(name));
-            network.run.keep_only(&self.recent).await;
+        // Keeps the plan's two and the last generation's.
+        let old: Vec<_> = self.recent.drain(..self.recent.len().saturating_sub(3)).collect();
+        for name in old {
+            self.stored.remove(&name);
+            network.run.purge("weights", &format!("weights.{name}.>")).await;
         }
         Ok(())
     }
 
-    /// Takes all offers back, so that they are made again.
-    async fn offer_again(&self, network: &Network) {
-        network.run.purge("jobs", None).await;
+    /// Takes all offers back, and removes all weights, so that they are offered and stored again.
+    async fn begin_again(&mut self, network: &Network) {
+        self.stored.clear();
+        network.run.purge("jobs", "jobs.>").await;
+        network.run.purge("weights", "weights.>").await;
         if let Some(generation) = &mut lock(&network.shared.state).generation {
             generation.schedule.recall();
         }
@@ -306,41 +300,41 @@ impl Offers {
 fn plan(state: &State) -> Option<Plan> {
     let generation = state.generation.as_ref()?;
     let weights = generation.weights.clone()?;
-    let kept = state.proof.as_ref().filter(|kept| generation.is_proved_by(&kept.proof))?;
+    let (proof, proof_weights) = state.proof.as_ref().filter(|(proof, _)| generation.is_proved_by(proof))?;
     Some(Plan {
         key: generation.job.key(),
         weights: (generation.job.weights.clone(), weights),
-        proof: (kept.name.clone(), kept.bytes.clone()),
-        proof_weights: (kept.proof.job.weights.clone(), kept.weights.clone()),
+        proof: proof.clone(),
+        proof_weights: (proof.job.weights.clone(), proof_weights.clone()),
     })
 }
 
 /// Jobs to be offered now: enough that workers always have another to begin when they finish one. None if the plan's generation is over:
-/// the store may lack what the next one needs.
-fn next_jobs(shared: &Shared, plan: &Plan) -> Vec<Job> {
+/// the broker may lack what the next one needs.
+fn next_offers(shared: &Shared, plan: &Plan) -> Vec<Offer> {
     let mut state = lock(&shared.state);
     let threads: Vec<usize> = state.present().map(|worker| worker.threads as usize).collect();
     let wanted: usize = threads.iter().map(|threads| 5 * threads + 12).sum();
     let all = state.threads();
     let planned = state.generation.as_mut().filter(|generation| generation.job.key() == plan.key);
     let Some(Generation { job, schedule, .. }) = planned else { return Vec::new() };
-    let (mut jobs, now) = (Vec::new(), Instant::now());
+    let (mut offers, now) = (Vec::new(), Instant::now());
     while schedule.away() < wanted
-        && jobs.len() < 1000
+        && offers.len() < 1000
         && let Some(games) = schedule.offer(all, now)
     {
-        let (first, count) = (games.start, games.len() as u32);
-        jobs.push(Job { first, count, proof: plan.proof.0.clone(), ..job.clone() });
+        let job = Job { first: games.start, count: games.len() as u32, ..job.clone() };
+        offers.push(Offer { job, proof: plan.proof.clone() });
     }
-    jobs
+    offers
 }
 
 /// Offers jobs. One that the broker already has is no error.
-async fn publish(network: &Network, jobs: Vec<Job>) -> Result<(), String> {
+async fn publish(network: &Network, offers: Vec<Offer>) -> Result<(), String> {
     let mut acks = Vec::new();
-    for job in jobs {
-        let subject = network.run.subject(&format!("jobs.{}.{}", job.generation, job.first));
-        let message = PublishMessage::build().payload(to_text(&job).into());
+    for offer in offers {
+        let subject = network.run.subject(&format!("jobs.{}.{}", offer.job.generation, offer.job.first));
+        let message = PublishMessage::build().payload(to_text(&offer).into());
         acks.push(network.run.context.send_publish(subject, message).await.map_err(|error| error.to_string())?);
     }
     for ack in acks {
@@ -360,37 +354,31 @@ fn is_there_already(error: &PublishError) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::news::Teller;
     use super::super::schedule::Schedule;
-    use super::super::state::KeptProof;
-    use super::super::wire::Proof;
+    use super::super::teller::Teller;
     use super::*;
 
     /// A generation whose weights are packed, as one byte.
     fn packed(generation: u32) -> Generation {
         let text = r#"{"depth":1,"exact-empties":2,"opening-plies":20,"exploration":0.1,"update":"td"}"#;
         let (play, bytes) = (serde_json::from_str(text).unwrap(), vec![generation as u8]);
-        let (weights, proof) = (sha256(&bytes), String::new());
-        let job = Job { seed: 1, generation, first: 0, count: 1, play, weights, proof };
+        let job = Job { seed: 1, generation, first: 0, count: 1, play, weights: sha256(&bytes) };
         Generation { weights: Some(Arc::new(bytes)), ..Generation::new(job, Schedule::new(0..64)) }
     }
 
     /// Generation 2, with a proof of generation 1.
     fn state() -> State {
         let Generation { job, weights, .. } = packed(1);
-        let proof = KeptProof::new(Proof { job, digest: String::new() }, weights.unwrap());
-        let mut state = State::default();
-        (state.generation, state.proof) = (Some(packed(2)), Some(proof));
-        state
+        let proof = Some((Proof { job, digest: String::new() }, weights.unwrap()));
+        State { generation: Some(packed(2)), proof, ..State::default() }
     }
 
     #[test]
     fn workers_get_the_weights_of_an_earlier_generations_proof() {
         let plan = plan(&state()).unwrap();
-        for (object, bytes) in [(plan.weights, 2), (plan.proof_weights, 1)] {
-            assert_eq!(object, (sha256(&[bytes]), Arc::new(vec![bytes])));
+        for (weights, bytes) in [(plan.weights, 2), (plan.proof_weights, 1)] {
+            assert_eq!(weights, (sha256(&[bytes]), Arc::new(vec![bytes])));
         }
-        assert_eq!(plan.proof.0, sha256(&plan.proof.1));
     }
 
     #[test]
@@ -400,15 +388,16 @@ mod tests {
         let alive = Alive { worker: "worker".into(), threads: 1, program: String::new(), leaving: false };
         lock(&shared.state).hear(&alive);
         let old = plan(&lock(&shared.state)).unwrap();
-        let offered = next_jobs(&shared, &old);
-        assert!(!offered.is_empty() && offered.iter().all(|job| job.generation == 2 && job.proof == old.proof.0));
+        let offered = next_offers(&shared, &old);
+        assert!(!offered.is_empty());
+        assert!(offered.iter().all(|offer| offer.job.generation == 2 && offer.proof == old.proof));
         let Generation { job, .. } = packed(3);
         let unpacked = Generation::new(Job { weights: String::new(), ..job }, Schedule::new(0..64));
         for next in [unpacked, packed(3)] {
             lock(&shared.state).generation = Some(next);
-            assert!(next_jobs(&shared, &old).is_empty());
+            assert!(next_offers(&shared, &old).is_empty());
         }
         let new = plan(&lock(&shared.state)).unwrap();
-        assert!(!next_jobs(&shared, &new).is_empty());
+        assert!(!next_offers(&shared, &new).is_empty());
     }
 }

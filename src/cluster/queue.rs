@@ -12,7 +12,7 @@ use crate::eval::PatternEvaluator;
 use crate::selfplay::{GameRecord, SelfPlay, frames};
 use crate::threads::lock;
 
-/// Games by step.
+/// Games by frame.
 type Played = Vec<Vec<GameRecord>>;
 
 /// A job in progress.
@@ -26,7 +26,7 @@ struct Task {
 
 /// What is to be played, in the order it came.
 #[derive(Default)]
-pub struct WorkQueue {
+pub(super) struct WorkQueue {
     queue: Mutex<Queue>,
     changed: Condvar,
     /// Games played in all.
@@ -36,7 +36,8 @@ pub struct WorkQueue {
 
 #[derive(Default)]
 struct Queue {
-    steps: VecDeque<(Arc<Task>, Range<usize>)>,
+    /// Tasks, with their frames that nobody plays yet.
+    tasks: VecDeque<(Arc<Task>, Range<usize>)>,
     is_over: bool,
 }
 
@@ -52,7 +53,7 @@ impl WorkQueue {
             left: AtomicUsize::new(count),
             answer: Mutex::new(Some(answer)),
         });
-        lock(&self.queue).steps.push_back((task, 0..count));
+        lock(&self.queue).tasks.push_back((task, 0..count));
         self.changed.notify_all();
         receiver
     }
@@ -74,8 +75,8 @@ impl WorkQueue {
             let Ok(games) = players.play_here(job.seed, job.generation, all, &self.halt) else { return };
             self.games.fetch_add(games.len(), Relaxed);
             let mut games = games.into_iter();
-            for (step, numbers) in own.clone().zip(&numbers) {
-                lock(&task.played)[step] = Some(games.by_ref().take(numbers.len()).collect());
+            for (frame, numbers) in own.clone().zip(&numbers) {
+                lock(&task.played)[frame] = Some(games.by_ref().take(numbers.len()).collect());
             }
             if task.left.fetch_sub(own.len(), Relaxed) == own.len() {
                 let played = lock(&task.played).drain(..).flatten().collect();
@@ -87,21 +88,21 @@ impl WorkQueue {
         }
     }
 
-    /// The steps of a job that a thread plays next: its share of all steps, as far as they can be played in lockstep.
+    /// The frames of a job that a thread plays next: its share of all frames, as far as they can be played in lockstep.
     fn next(&self, threads: usize) -> Option<(Arc<Task>, Range<usize>)> {
         let mut queue = lock(&self.queue);
         loop {
             if queue.is_over {
                 return None;
             }
-            let share = queue.steps.iter().map(|(_, steps)| steps.len()).sum::<usize>() / threads.max(1);
-            if let Some((task, steps)) = queue.steps.front_mut() {
+            let share = queue.tasks.iter().map(|(_, frames)| frames.len()).sum::<usize>() / threads.max(1);
+            if let Some((task, frames)) = queue.tasks.front_mut() {
                 let most = share.clamp(1, task.job.play.frames_in_step());
-                let next = steps.start..steps.end.min(steps.start + most);
-                steps.start = next.end;
+                let next = frames.start..frames.end.min(frames.start + most);
+                frames.start = next.end;
                 let task = task.clone();
-                if Range::is_empty(steps) {
-                    queue.steps.pop_front();
+                if Range::is_empty(frames) {
+                    queue.tasks.pop_front();
                 }
                 return Some((task, next));
             }

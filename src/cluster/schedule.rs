@@ -7,48 +7,35 @@ use super::wire::MAX_GAMES;
 use crate::selfplay::{FRAME, frames};
 use crate::threads::Reorder;
 
-/// Most steps of a job.
-const MAX_STEPS: usize = (MAX_GAMES / FRAME) as usize;
+/// Most frames of a job.
+const MAX_FRAMES: usize = (MAX_GAMES / FRAME) as usize;
 
-/// The games of a generation that are to be played, in steps of one [`FRAME`] each. The first to complete a step has played it.
+/// The games of a generation that are to be played, by frame. Jobs of one frame or more are played here or offered to workers; the first
+/// result of a frame counts.
 #[derive(Debug)]
 pub struct Schedule<T> {
-    /// The numbers of each step's games.
-    frames: Vec<Range<u32>>,
-    steps: Vec<Step>,
-    /// Results by their step.
+    /// The numbers of each frame's games.
+    games: Vec<Range<u32>>,
+    frames: Vec<Frame>,
+    /// Results by their frame.
     results: Reorder<T>,
-    /// No step before it is free.
+    /// No frame before it is free.
     free_from: usize,
     /// How long jobs take from being offered to being completed.
     turnaround: Duration,
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum Frame {
     Free,
     /// Being played here.
     Here,
-    /// Offered to others.
+    /// Offered to workers.
     Away {
         since: Instant,
         here_too: bool,
     },
-    Done {
-        digest: [u8; 32],
-        by: Option<usize>,
-    },
-}
-
-/// How the result of a step compares with an earlier one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Completed {
-    /// There was none.
-    New,
-    /// It is the same.
-    Same,
-    /// It is different. The earlier one was played by a worker, or by this machine if `None`.
-    Differs { by: Option<usize> },
+    Done,
 }
 
 /// Shortest time after which a job that holds up all others is also played here.
@@ -59,139 +46,109 @@ const PATIENCE: u32 = 4;
 impl<T> Schedule<T> {
     /// A schedule of games, none of them played.
     pub fn new(games: Range<u32>) -> Self {
-        let frames: Vec<_> = frames(games).collect();
-        let steps = vec![Step::Free; frames.len()];
-        Self { frames, steps, results: Reorder::default(), free_from: 0, turnaround: Duration::ZERO }
+        let games: Vec<_> = frames(games).collect();
+        let frames = vec![Frame::Free; games.len()];
+        Self { games, frames, results: Reorder::default(), free_from: 0, turnaround: Duration::ZERO }
     }
 
-    /// The numbers of a step's games.
-    pub fn numbers(&self, step: usize) -> Range<u32> {
-        self.frames[step].clone()
+    /// The numbers of the games of a job: one frame or more.
+    pub fn games(&self, job: Range<usize>) -> Range<u32> {
+        self.games[job.start].start..self.games[job.end - 1].end
     }
 
-    /// The numbers of the games of some steps, at least one.
-    pub fn numbers_of(&self, steps: Range<usize>) -> Range<u32> {
-        self.numbers(steps.start).start..self.numbers(steps.end - 1).end
-    }
-
-    /// The steps of some games, if they are whole steps.
-    pub fn steps(&self, games: Range<u32>) -> Option<Range<usize>> {
-        let first = self.frames.binary_search_by_key(&games.start, |frame| frame.start).ok()?;
-        let last = self.frames.binary_search_by_key(&games.end, |frame| frame.end).ok()?;
+    /// The frames of some games, if they are whole frames.
+    pub fn frames(&self, games: Range<u32>) -> Option<Range<usize>> {
+        let first = self.games.binary_search_by_key(&games.start, |frame| frame.start).ok()?;
+        let last = self.games.binary_search_by_key(&games.end, |frame| frame.end).ok()?;
         (first <= last).then_some(first..last + 1)
     }
 
-    /// Whether every step was taken out.
+    /// Whether every result was taken out.
     pub fn is_over(&self) -> bool {
-        self.results.taken() == self.steps.len()
+        self.results.taken() == self.frames.len()
     }
 
-    /// Steps for one thread to play here, while `threads` of ours and of others are playing: one that holds up all others; else at most
-    /// `most` free ones; else the last one that is away, since nobody may have begun it. `None` if all that is not done is being
-    /// played here.
+    /// A job for one thread to play here, while `threads` of ours and of workers are playing: the frame that holds up all others; else
+    /// at most `most` free frames; else the last frame that is away, since nobody may have begun it. `None` if all that is not done is
+    /// being played here.
     pub fn claim(&mut self, threads: usize, most: usize, now: Instant) -> Option<Range<usize>> {
         let patience = SHORTEST_PATIENCE.max(PATIENCE * self.turnaround);
         if let Some(front) = self.first_undone()
-            && let Step::Away { since, here_too: here_too @ false } = &mut self.steps[front]
+            && let Frame::Away { since, here_too: here_too @ false } = &mut self.frames[front]
             && now.saturating_duration_since(*since) > patience
         {
             *here_too = true;
             return Some(front..front + 1);
         }
-        if let Some(free) = self.portion(threads, most) {
-            self.steps[free.clone()].fill(Step::Here);
+        if let Some(free) = self.next_free(threads, most) {
+            self.frames[free.clone()].fill(Frame::Here);
             return Some(free);
         }
-        let last = self.steps.iter().rposition(|step| matches!(step, Step::Away { here_too: false, .. }))?;
-        if let Step::Away { here_too, .. } = &mut self.steps[last] {
+        let last = self.frames.iter().rposition(|frame| matches!(frame, Frame::Away { here_too: false, .. }))?;
+        if let Frame::Away { here_too, .. } = &mut self.frames[last] {
             *here_too = true;
         }
         Some(last..last + 1)
     }
 
-    /// Games to be offered to others, while `threads` of theirs and of ours are playing.
+    /// The games of a job to be offered to workers, while `threads` of theirs and of ours are playing.
     pub fn offer(&mut self, threads: usize, now: Instant) -> Option<Range<u32>> {
-        let free = self.portion(threads, MAX_STEPS)?;
-        self.steps[free.clone()].fill(Step::Away { since: now, here_too: false });
-        Some(self.numbers_of(free))
+        let free = self.next_free(threads, MAX_FRAMES)?;
+        self.frames[free.clone()].fill(Frame::Away { since: now, here_too: false });
+        Some(self.games(free))
     }
 
-    /// The first free steps: a large portion as long as there are many left, at most `most`.
-    fn portion(&mut self, threads: usize, most: usize) -> Option<Range<usize>> {
-        let first = self.next_free()?;
-        let left = self.steps.len() - first;
+    /// The first free frames, at most `most`: many while there are many left.
+    fn next_free(&mut self, threads: usize, most: usize) -> Option<Range<usize>> {
+        let free = (self.free_from..self.frames.len()).find(|&frame| matches!(self.frames[frame], Frame::Free));
+        self.free_from = free.unwrap_or(self.frames.len());
+        let first = free?;
+        let left = self.frames.len() - first;
         let most = (left / (4 * threads.max(1))).clamp(1, most.max(1));
-        let free = self.steps[first..].iter().take(most).take_while(|step| matches!(step, Step::Free)).count();
+        let free = self.frames[first..].iter().take(most).take_while(|frame| matches!(frame, Frame::Free)).count();
         Some(first..first + free)
     }
 
-    /// Steps that are offered and not done.
+    /// Frames that are offered and not done.
     pub fn away(&self) -> usize {
-        self.steps[self.results.taken()..].iter().filter(|step| matches!(step, Step::Away { .. })).count()
+        self.frames[self.results.taken()..].iter().filter(|frame| matches!(frame, Frame::Away { .. })).count()
     }
 
     /// Takes all offers back: those that nobody plays here are free.
     pub fn recall(&mut self) {
-        for step in &mut self.steps[self.results.taken()..] {
-            match step {
-                Step::Away { here_too: true, .. } => *step = Step::Here,
-                Step::Away { .. } => *step = Step::Free,
+        for frame in &mut self.frames[self.results.taken()..] {
+            match frame {
+                Frame::Away { here_too: true, .. } => *frame = Frame::Here,
+                Frame::Away { .. } => *frame = Frame::Free,
                 _ => {}
             }
         }
         self.free_from = self.results.taken();
     }
 
-    /// Gives up a claimed step that was not played.
-    pub fn give_up(&mut self, step: usize) {
-        if !matches!(self.steps[step], Step::Done { .. }) {
-            self.free(step);
+    /// Gives up a claimed job that was not played.
+    pub fn give_up(&mut self, job: Range<usize>) {
+        self.free_from = self.free_from.min(job.start);
+        for frame in &mut self.frames[job] {
+            if !matches!(frame, Frame::Done) {
+                *frame = Frame::Free;
+            }
         }
     }
 
-    fn free(&mut self, step: usize) {
-        self.steps[step] = Step::Free;
-        self.free_from = self.free_from.min(step);
-    }
-
-    /// Takes in a step that was played, here or by another. An earlier result stays.
-    pub fn complete(&mut self, step: usize, digest: [u8; 32], by: Option<usize>, result: T, now: Instant) -> Completed {
-        match &self.steps[step] {
-            Step::Done { digest: found, .. } if *found == digest => return Completed::Same,
-            Step::Done { by, .. } => return Completed::Differs { by: *by },
-            Step::Away { since, .. } if by.is_some() => {
+    /// Takes in the result of a frame. False if there is one already.
+    pub fn complete(&mut self, frame: usize, is_away: bool, result: T, now: Instant) -> bool {
+        match &self.frames[frame] {
+            Frame::Done => return false,
+            Frame::Away { since, .. } if is_away => {
                 let turnaround = now.saturating_duration_since(*since);
                 self.turnaround = (3 * self.turnaround + turnaround) / 4;
             }
             _ => {}
         }
-        self.steps[step] = Step::Done { digest, by };
-        self.results.put(step, result);
-        Completed::New
-    }
-
-    /// The digest of a step that is done.
-    pub fn digest(&self, step: usize) -> Option<[u8; 32]> {
-        match self.steps[step] {
-            Step::Done { digest, .. } => Some(digest),
-            _ => None,
-        }
-    }
-
-    /// Forgets what another has played. False if some of it was taken out before.
-    pub fn distrust(&mut self, other: usize) -> bool {
-        let mut is_clean = true;
-        for step in 0..self.steps.len() {
-            if !matches!(self.steps[step], Step::Done { by: Some(by), .. } if by == other) {
-                continue;
-            }
-            if self.results.take_back(step).is_some() {
-                self.free(step);
-            } else {
-                is_clean = false;
-            }
-        }
-        is_clean
+        self.frames[frame] = Frame::Done;
+        self.results.put(frame, result);
+        true
     }
 
     /// Takes out the next results, as many as are there; `None` if none is.
@@ -206,13 +163,7 @@ impl<T> Schedule<T> {
     }
 
     fn first_undone(&self) -> Option<usize> {
-        (self.results.taken()..self.steps.len()).find(|&step| !matches!(self.steps[step], Step::Done { .. }))
-    }
-
-    fn next_free(&mut self) -> Option<usize> {
-        let free = (self.free_from..self.steps.len()).find(|&step| matches!(self.steps[step], Step::Free));
-        self.free_from = free.unwrap_or(self.steps.len());
-        free
+        (self.results.taken()..self.frames.len()).find(|&frame| !matches!(self.frames[frame], Frame::Done))
     }
 }
 
@@ -238,21 +189,15 @@ mod tests {
                     3 => away.extend(schedule.offer(rng.random_range(0..20), now)),
                     4 if rng.random_bool(0.05) => schedule.recall(),
                     4 if rng.random_bool(0.05) && !here.is_empty() => {
-                        let step = here.swap_remove(rng.random_range(0..here.len()));
-                        schedule.give_up(step);
-                    }
-                    5 if rng.random_bool(0.02) => {
-                        schedule.distrust(1);
+                        let frame: usize = here.swap_remove(rng.random_range(0..here.len()));
+                        schedule.give_up(frame..frame + 1);
                     }
                     5 | 6 if !away.is_empty() => {
                         // A job is lost, or done, or done and still there.
                         let at = rng.random_range(0..away.len());
-                        let steps = schedule.steps(away[at].clone()).unwrap();
                         if rng.random_bool(0.5) {
-                            for step in steps {
-                                let by = Some(rng.random_range(0..3));
-                                let result = schedule.numbers(step);
-                                schedule.complete(step, [step as u8; 32], by, result, now);
+                            for frame in schedule.frames(away[at].clone()).unwrap() {
+                                schedule.complete(frame, true, schedule.games(frame..frame + 1), now);
                             }
                         }
                         if rng.random_bool(0.8) {
@@ -260,14 +205,13 @@ mod tests {
                         }
                     }
                     _ if !here.is_empty() => {
-                        let step = here.swap_remove(rng.random_range(0..here.len()));
-                        let result = schedule.numbers(step);
-                        schedule.complete(step, [step as u8; 32], None, result, now);
+                        let frame = here.swap_remove(rng.random_range(0..here.len()));
+                        schedule.complete(frame, false, schedule.games(frame..frame + 1), now);
                     }
                     _ => {}
                 }
-                if let Some(steps) = schedule.take() {
-                    came.extend(steps.into_iter().flatten());
+                if let Some(frames) = schedule.take() {
+                    came.extend(frames.into_iter().flatten());
                 }
             }
             assert!(came.into_iter().eq(games), "seed {seed}");
@@ -275,32 +219,26 @@ mod tests {
     }
 
     #[test]
-    fn what_another_played_is_forgotten_unless_it_was_taken_out() {
-        let mut schedule = Schedule::new(0..128);
+    fn the_first_result_of_a_frame_counts() {
+        let mut schedule = Schedule::new(0..64);
         let now = Instant::now();
         assert_eq!(schedule.offer(1, now), Some(0..32));
-        assert_eq!(schedule.complete(1, [1; 32], Some(7), (), now), Completed::New);
-        assert_eq!(schedule.complete(1, [1; 32], Some(8), (), now), Completed::Same);
-        assert_eq!(schedule.complete(1, [2; 32], Some(8), (), now), Completed::Differs { by: Some(7) });
-        assert!(schedule.distrust(8) && schedule.distrust(7));
-        assert_eq!(schedule.complete(1, [2; 32], Some(8), (), now), Completed::New);
-        assert_eq!(schedule.complete(0, [0; 32], Some(7), (), now), Completed::New);
-        assert!(schedule.take().is_some());
-        assert!(!schedule.distrust(7));
+        assert!(schedule.complete(0, true, "first", now) && !schedule.complete(0, false, "second", now));
+        assert_eq!(schedule.take(), Some(vec!["first"]));
     }
 
     #[test]
-    fn games_that_are_no_steps_are_told_from_those_that_are() {
+    fn games_that_are_no_frames_are_told_from_those_that_are() {
         let schedule = Schedule::<()>::new(64..200);
-        assert_eq!(schedule.steps(64..96), Some(0..1));
-        assert_eq!(schedule.steps(96..200), Some(1..5));
+        assert_eq!(schedule.frames(64..96), Some(0..1));
+        assert_eq!(schedule.frames(96..200), Some(1..5));
         for wrong in [0..32, 64..65, 70..96, 64..64, 192..224] {
-            assert_eq!(schedule.steps(wrong.clone()), None, "{wrong:?}");
+            assert_eq!(schedule.frames(wrong.clone()), None, "{wrong:?}");
         }
     }
 
     #[test]
-    fn portions_are_large_first_and_small_last() {
+    fn jobs_are_large_first_and_small_last() {
         let mut schedule = Schedule::<()>::new(0..8192);
         let now = Instant::now();
         let sizes: Vec<u32> = std::iter::from_fn(|| schedule.offer(4, now)).map(|games| games.len() as u32).collect();

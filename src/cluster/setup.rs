@@ -1,5 +1,6 @@
 //! A broker's configuration, with keys and certificates.
 
+use std::fmt::Display;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -7,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 
-use super::broker::{WORKER_INBOX, check_run_name};
+use super::broker::WORKER_INBOX;
 use super::error::ClusterError;
+use super::streams::{check_run_name, worker_services};
 use crate::storage::FileError;
 use crate::text::typed;
 
@@ -23,44 +25,26 @@ pub struct Setup {
     pub port: u16,
 }
 
-/// Why a broker's files were not written.
-#[derive(Debug, thiserror::Error)]
-pub enum SetupError {
-    /// A run whose name no broker takes.
-    #[error(transparent)]
-    Run(#[from] ClusterError),
-    /// A file that already exists.
-    #[error("{0} already exists, and keys are not overwritten: name another folder, or remove it")]
-    Exists(PathBuf),
-    /// The file system failed.
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// Neither a name nor an address of a machine.
-    #[error(
-        "`{0}` is not a host: expected a name or an address, such as broker.example or 192.0.2.7, without protocol and port"
-    )]
-    Host(String),
-    /// A name that no certificate can be written for, or a key that cannot be made.
-    #[error("cannot make the broker's certificate or keys: {0}")]
-    Keys(String),
-}
-
 impl Setup {
     /// Writes the broker's configuration, its certificate and that of the authority, and the keys of coordinator and workers into a
     /// folder, with secrets readable only by their owner. Returns the files.
     ///
     /// # Errors
-    /// See [`SetupError`]. No file is overwritten.
-    pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, SetupError> {
+    /// A run or a host has no name that a broker takes; a file cannot be written, or exists already.
+    pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, ClusterError> {
         self.runs.iter().try_for_each(|run| check_run_name(run))?;
+        let failed = |error: &dyn Display| ClusterError::Setup(error.to_string());
         if let Some(host) = self.hosts.iter().find(|host| !is_host(host)) {
-            return Err(SetupError::Host(host.clone()));
+            return Err(failed(&format_args!(
+                "`{host}` is not a host: expected a name or an address, such as broker.example or 192.0.2.7, without protocol and port"
+            )));
         }
-        fs::create_dir_all(folder).map_err(FileError::io(folder))?;
-        let folder = fs::canonicalize(folder).map_err(FileError::io(folder))?;
+        let not_written = |path: &Path, error: io::Error| failed(&FileError::io(path)(error));
+        fs::create_dir_all(folder).map_err(|error| not_written(folder, error))?;
+        let folder = fs::canonicalize(folder).map_err(|error| not_written(folder, error))?;
         let [coordinator, worker] = [0; 2].map(|_| nkeys::KeyPair::new_user());
-        let seed = |key: &nkeys::KeyPair| key.seed().map_err(|error| SetupError::Keys(error.to_string()));
-        let (ca, certificate, key) = certificates(&self.hosts).map_err(|error| SetupError::Keys(error.to_string()))?;
+        let seed = |key: &nkeys::KeyPair| key.seed().map_err(|error| failed(&error));
+        let (ca, certificate, key) = certificates(&self.hosts).map_err(|error| failed(&error))?;
         let configuration = self.configuration(&folder, &coordinator.public_key(), &worker.public_key());
         let files = [
             ("nats.conf", configuration, false),
@@ -72,30 +56,29 @@ impl Setup {
         ];
         let paths: Vec<PathBuf> = files.iter().map(|(name, ..)| folder.join(name)).collect();
         if let Some(found) = paths.iter().find(|path| fs::symlink_metadata(path).is_ok()) {
-            return Err(SetupError::Exists(found.clone()));
+            let found = found.display();
+            return Err(failed(&format_args!(
+                "{found} already exists, and keys are not overwritten: name another folder, or remove it"
+            )));
         }
         for (i, (path, (_, text, is_secret))) in paths.iter().zip(&files).enumerate() {
             if let Err(error) = make(path, text, *is_secret) {
                 // All or none: the same command must work once there is room.
                 paths[..i].iter().for_each(|path| drop(fs::remove_file(path)));
-                return Err(FileError::io(path)(error).into());
+                return Err(not_written(path, error));
             }
         }
         Ok(paths)
     }
 
-    /// The broker's configuration. It has no `accounts` block: before version 2.9.23, one with nothing but the system's account lets
-    /// everybody in despite `authorization` (CVE-2023-47090).
+    /// The broker's configuration. Workers have an account of their own, since permissions say what may be asked, not where the answer
+    /// goes: a key could have the broker answer on any subject of its account.
     fn configuration(&self, folder: &Path, coordinator: &str, worker: &str) -> String {
         let file = |name: &str| quoted(&folder.join(name).display().to_string());
-        let list = |subjects: Vec<String>| {
-            let lines: Vec<String> =
-                subjects.iter().map(|subject| format!("          {}\n", quoted(subject))).collect();
-            format!("[\n{}        ]", lines.concat())
-        };
-        let publish = list(self.runs.iter().flat_map(|run| worker_publishes(run)).collect());
-        let heard = self.runs.iter().flat_map(|run| ["refused.*", "end"].map(|what| format!("flipside.{run}.{what}")));
-        let subscribe = list([format!("{WORKER_INBOX}.>")].into_iter().chain(heard).collect());
+        let services: Vec<String> = self.runs.iter().flat_map(|run| worker_services(run)).map(|s| quoted(&s)).collect();
+        let lines = |line: &dyn Fn(&String) -> String| services.iter().map(line).collect::<String>();
+        // A request for jobs has many answers.
+        let kind = |service: &str| if service.contains("MSG.NEXT") { ", response_type: stream" } else { "" };
         format!(
             "# The broker of flipside's runs {runs}: nats-server -c {this}\n\
             # Coordinators have coordinator.nk, workers worker.nk; both have ca.pem. docs/CLUSTER.md says more.\n\
@@ -104,15 +87,21 @@ impl Setup {
             max_payload: 1MB\n\
             jetstream {{\n  store_dir: {store}\n  max_memory_store: 64MB\n  max_file_store: 4GB\n}}\n\
             tls {{\n  cert_file: {certificate}\n  key_file: {key}\n}}\n\
-            authorization {{\n  users: [\n    # The coordinator\n    {{ nkey: {coordinator} }}\n    \
-            # Workers: take jobs, read weights, deliver games, and nothing else\n    {{\n      nkey: {worker}\n      \
-            permissions: {{\n        publish: {publish}\n        subscribe: {subscribe}\n      }}\n    }}\n  ]\n}}\n",
+            accounts {{\n  coordinator {{\n    jetstream: enabled\n    users: [ {{ nkey: {coordinator} }} ]\n    \
+            exports: [\n{exports}    ]\n  }}\n  \
+            # Workers: take jobs, read weights, deliver games, and nothing else\n  \
+            workers {{\n    users: [ {{ nkey: {worker}, permissions: {{\n      publish: [\n{publish}      ]\n      \
+            subscribe: [ \"{WORKER_INBOX}.>\" ]\n    }} }} ]\n    imports: [\n{imports}    ]\n  }}\n}}\n",
             runs = self.runs.join(", "),
             this = typed(&folder.join("nats.conf")),
             port = self.port,
             store = file("jetstream"),
             certificate = file("broker.pem"),
             key = file("broker-key.pem"),
+            exports = lines(&|service| format!("      {{ service: {service}{} }}\n", kind(service))),
+            publish = lines(&|service| format!("        {service}\n")),
+            imports =
+                lines(&|service| format!("      {{ service: {{ account: coordinator, subject: {service} }} }}\n")),
         )
     }
 }
@@ -124,27 +113,6 @@ fn make(path: &Path, text: &str, is_secret: bool) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, if is_secret { 0o600 } else { 0o644 });
     options.open(path)?.write_all(text.as_bytes()).inspect_err(|_| drop(fs::remove_file(path)))
-}
-
-/// What a worker may publish.
-fn worker_publishes(run: &str) -> Vec<String> {
-    let (jobs, weights) = (format!("flipside-{run}-jobs"), format!("OBJ_flipside-{run}-weights"));
-    vec![
-        format!("flipside.{run}.results.>"),
-        format!("flipside.{run}.alive.*"),
-        format!("$JS.API.STREAM.INFO.{jobs}"),
-        format!("$JS.API.CONSUMER.INFO.{jobs}.workers"),
-        format!("$JS.API.CONSUMER.MSG.NEXT.{jobs}.workers"),
-        format!("$JS.ACK.{jobs}.workers.>"),
-        format!("$JS.API.STREAM.INFO.{weights}"),
-        format!("$JS.API.STREAM.MSG.GET.{weights}"),
-        format!("$JS.API.DIRECT.GET.{weights}.>"),
-        format!("$JS.API.CONSUMER.CREATE.{weights}"),
-        format!("$JS.API.CONSUMER.CREATE.{weights}.>"),
-        format!("$JS.API.CONSUMER.INFO.{weights}.>"),
-        format!("$JS.API.CONSUMER.DELETE.{weights}.>"),
-        format!("$JS.FC.{weights}.>"),
-    ]
 }
 
 /// Whether a text is an address, or a name that a certificate can have.

@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use super::news::{News, Teller};
 use super::schedule::Schedule;
-use super::wire::{Alive, Job, Proof, to_text};
+use super::teller::Teller;
+use super::wire::{Alive, Job, Proof};
 use crate::clock::unix_seconds;
-use crate::storage::sha256;
+use crate::text::counted;
 use crate::train::{Played, WorkerStatus, Workers};
 
 /// A worker that is silent for this long has left.
 const SILENCE: Duration = Duration::from_secs(20);
-/// Most workers that are known at a time.
+/// Most workers that are known at a time. The games of others are taken all the same.
 const MOST_WORKERS: usize = 1024;
 
 /// What the threads share.
-pub struct Shared {
+pub(super) struct Shared {
     pub state: Mutex<State>,
     /// Signals work for the threads that play.
     pub changed: Condvar,
@@ -29,58 +29,38 @@ pub struct Shared {
 }
 
 #[derive(Default)]
-pub struct State {
-    /// By number. Numbers are not used again.
-    pub workers: BTreeMap<usize, Worker>,
-    next_worker: usize,
+pub(super) struct State {
+    /// By name.
+    pub workers: BTreeMap<String, Worker>,
     pub generation: Option<Generation>,
     /// Messages with games, as they came.
     pub inbox: VecDeque<Vec<u8>>,
-    /// The newest proof.
-    pub proof: Option<KeptProof>,
-}
-
-/// A proof, and what the store must have of it.
-pub struct KeptProof {
-    pub proof: Proof,
-    pub name: String,
-    pub bytes: Arc<Vec<u8>>,
-    /// The file of the weights that its games are played with.
-    pub weights: Arc<Vec<u8>>,
+    /// The newest proof, and the file of the weights that its games are played with.
+    pub proof: Option<(Proof, Arc<Vec<u8>>)>,
 }
 
 /// A worker, as the coordinator sees it.
 #[derive(Clone, Debug, Default)]
-pub struct Worker {
-    pub name: String,
+pub(super) struct Worker {
     pub threads: u32,
     pub program: String,
     /// Games taken in from it.
     pub games: u64,
+    /// When it was last heard from; `None` once it has left.
     pub last: Option<Instant>,
     pub last_unix: u64,
-    /// Whether some of its games were also played here, and were the same.
-    pub is_tried: bool,
-    pub refused: Option<String>,
 }
 
 /// The current generation.
-pub struct Generation {
+pub(super) struct Generation {
     /// What all its jobs have in common.
     pub job: Job,
     /// The weights as a file, once a thread has made it.
     pub weights: Option<Arc<Vec<u8>>>,
     pub is_packing: bool,
     pub schedule: Schedule<Played>,
-    /// Hashes of the results that came, so that none is taken twice. One that comes again in a later generation has the wrong key.
+    /// Hashes of the results that came, so that none is decoded twice.
     pub seen: HashSet<String>,
-}
-
-impl KeptProof {
-    pub fn new(proof: Proof, weights: Arc<Vec<u8>>) -> Self {
-        let bytes = to_text(&proof);
-        Self { proof, name: sha256(&bytes), bytes: Arc::new(bytes), weights }
-    }
 }
 
 impl Generation {
@@ -107,38 +87,13 @@ impl State {
     ///
     /// # Panics
     /// If there is none.
-    pub fn current(&self) -> &Generation {
-        self.generation.as_ref().expect("there is one while it is played")
-    }
-
-    /// The generation that is being played, to change it.
-    ///
-    /// # Panics
-    /// If there is none.
-    pub fn current_mut(&mut self) -> &mut Generation {
+    pub fn current(&mut self) -> &mut Generation {
         self.generation.as_mut().expect("there is one while it is played")
     }
 
-    /// A worker's number; a new worker is added. If there are too many, it replaces the one that left the longest ago; `None` if all
-    /// others are present or refused.
-    pub fn worker(&mut self, name: &str) -> Option<usize> {
-        if let Some((&found, _)) = self.workers.iter().find(|(_, worker)| worker.name == name) {
-            return Some(found);
-        }
-        if self.workers.len() >= MOST_WORKERS {
-            let gone = self.workers.iter().filter(|(_, worker)| worker.last.is_none() && worker.refused.is_none());
-            let (&number, _) = gone.min_by_key(|(_, worker)| worker.last_unix)?;
-            self.workers.remove(&number);
-        }
-        let number = self.next_worker;
-        self.next_worker += 1;
-        self.workers.insert(number, Worker { name: name.to_owned(), ..Worker::default() });
-        Some(number)
-    }
-
-    /// Workers that are present and whose games are taken.
+    /// Workers that are present.
     pub fn present(&self) -> impl Iterator<Item = &Worker> {
-        self.workers.values().filter(|worker| worker.last.is_some() && worker.refused.is_none())
+        self.workers.values().filter(|worker| worker.last.is_some())
     }
 
     /// Threads that play, those of workers and of this machine.
@@ -146,48 +101,50 @@ impl State {
         self.present().map(|worker| worker.threads as usize).sum::<usize>() + rayon::current_num_threads()
     }
 
-    /// Takes in a sign of life. Returns what is new, and why the worker is refused, if it is.
-    pub fn hear(&mut self, alive: &Alive) -> (Option<News>, Option<String>) {
-        let known = self.worker(&alive.worker).and_then(|number| self.workers.get_mut(&number));
-        let Some(worker) = known else { return (None, Some(format!("there are {MOST_WORKERS} workers already"))) };
+    /// Takes in a sign of life, and returns what is new. If there are too many workers, a new one takes the place of the one that left
+    /// the longest ago.
+    pub fn hear(&mut self, alive: &Alive) -> Option<String> {
+        if self.workers.len() >= MOST_WORKERS && !self.workers.contains_key(&alive.worker) {
+            let gone = self.workers.iter().filter(|(_, worker)| worker.last.is_none());
+            let (oldest, _) = gone.min_by_key(|(_, worker)| worker.last_unix)?;
+            let oldest = oldest.clone();
+            self.workers.remove(&oldest);
+        }
+        let worker = self.workers.entry(alive.worker.clone()).or_default();
         let was_there = worker.last.is_some();
         worker.threads = alive.threads.clamp(1, 4096);
         worker.program = alive.program.clone();
         worker.last_unix = unix_seconds();
         worker.last = (!alive.leaving).then(Instant::now);
-        let news = (worker.refused.is_none() && was_there == alive.leaving).then(|| {
-            let (name, threads, program) = (worker.name.clone(), worker.threads, worker.program.clone());
-            if alive.leaving {
-                News::Left { worker: name, announced: true }
-            } else {
-                News::Joined { worker: name, threads, program }
-            }
-        });
-        (news, worker.refused.clone())
+        let (name, threads) = (&alive.worker, counted(u64::from(worker.threads), "thread"));
+        match (was_there, alive.leaving) {
+            (false, false) => Some(format!("worker `{name}` has joined: {threads}, {}", alive.program)),
+            (true, true) => Some(format!("worker `{name}` has left")),
+            _ => None,
+        }
     }
 
     /// Counts workers that have fallen silent as gone, and returns the news of it.
-    pub fn miss(&mut self) -> Vec<News> {
-        let silent = |worker: &&mut Worker| worker.last.is_some_and(|last| last.elapsed() > SILENCE);
-        let left = self.workers.values_mut().filter(silent).map(|worker| {
+    pub fn miss(&mut self) -> Vec<String> {
+        let silent = |(_, worker): &(&String, &mut Worker)| worker.last.is_some_and(|last| last.elapsed() > SILENCE);
+        let left = self.workers.iter_mut().filter(silent).map(|(name, worker)| {
             worker.last = None;
-            News::Left { worker: worker.name.clone(), announced: false }
+            format!("nothing heard from worker `{name}`; its games go to others")
         });
         left.collect()
     }
 
     /// The list of workers.
     pub fn status(&self) -> Workers {
-        let status = |worker: &Worker| WorkerStatus {
-            name: worker.name.clone(),
+        let status = |(name, worker): (&String, &Worker)| WorkerStatus {
+            name: name.clone(),
             threads: worker.threads,
             program: worker.program.clone(),
             games: worker.games,
             last_sign: worker.last_unix,
             present: worker.last.is_some(),
-            refused: worker.refused.clone(),
         };
-        Workers { at: unix_seconds(), workers: self.workers.values().map(status).collect() }
+        Workers { at: unix_seconds(), workers: self.workers.iter().map(status).collect() }
     }
 }
 
@@ -198,25 +155,18 @@ mod tests {
     #[test]
     fn workers_under_ever_new_names_do_not_fill_the_memory() {
         let mut state = State::default();
-        let hear = |state: &mut State, name: &str, leaving| {
-            let (worker, program) = (name.to_owned(), String::new());
-            state.hear(&Alive { worker, threads: 1, program, leaving }).1
+        let mut hear = |name: String, leaving| {
+            let news = state.hear(&Alive { worker: name, threads: 1, program: String::new(), leaving });
+            (news.is_some(), state.workers.len())
         };
-        let bad = state.worker("bad").unwrap();
-        state.workers.get_mut(&bad).unwrap().refused = Some("wrong games".to_owned());
-        let gone = state.worker("gone").unwrap();
         for i in 0..3 * MOST_WORKERS {
-            assert_eq!(hear(&mut state, &format!("passing-{i}"), true), None);
+            hear(format!("passing-{i}"), true);
         }
-        assert_eq!(state.workers.len(), MOST_WORKERS);
-        assert_ne!(state.worker("gone"), Some(gone), "another by the name is another worker");
-        for i in 0..MOST_WORKERS - 1 {
-            assert_eq!(hear(&mut state, &format!("there-{i}"), false), None);
+        for i in 0..MOST_WORKERS {
+            assert_eq!(hear(format!("there-{i}"), false), (true, MOST_WORKERS));
         }
-        assert_eq!(hear(&mut state, "bad", false).as_deref(), Some("wrong games"));
-        assert!(hear(&mut state, "late", false).is_some() && state.worker("late").is_none());
-        assert_eq!(state.workers.len(), MOST_WORKERS);
-        assert_eq!(hear(&mut state, "there-0", true), None);
-        assert_eq!(hear(&mut state, "late", false), None);
+        assert_eq!(hear("late".into(), false), (false, MOST_WORKERS));
+        assert_eq!(hear("there-0".into(), true), (true, MOST_WORKERS));
+        assert_eq!(hear("late".into(), false), (true, MOST_WORKERS));
     }
 }

@@ -1,14 +1,14 @@
-//! Messages, and the checks before they are trusted.
+//! Messages, and the checks before they are used.
 
 use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::games::{GamesError, RawFrame, digest, raw_frames};
+use crate::games::{RawFrame, digest, raw_frames};
 use crate::selfplay::{FRAME, GameRecord, SelfPlayConfig, frames};
 use crate::storage::{hex, sha256};
-use crate::train::{ConfigError, check_self_play};
+use crate::train::check_self_play;
 
 /// Most bytes of a message with games; brokers take 1 MB by default.
 pub const MAX_RESULT: usize = 512 << 10;
@@ -31,20 +31,28 @@ pub struct Job {
     pub count: u32,
     /// How they are played.
     pub play: SelfPlayConfig,
-    /// [`sha256`] of the weight file to play with, which is its name in the store.
+    /// [`sha256`] of the weight file to play with, which is its name at the broker.
     pub weights: String,
-    /// [`sha256`] of the [`Proof`] that a worker must pass first, which is its name in the store; empty in a proof.
-    pub proof: String,
 }
 
-/// Games that a worker plays before any other, to show that its build plays as the coordinator's does.
+/// Games that the coordinator has played. A worker plays them before any other, to show that its build plays as the coordinator's does.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proof {
     /// The games.
     pub job: Job,
-    /// [`digest`] of them as the coordinator played them, in hexadecimal.
+    /// [`digest_of`] them as the coordinator played them.
     pub digest: String,
+}
+
+/// A job as it is offered to workers.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Offer {
+    /// The games to be played.
+    pub job: Job,
+    /// What to prove first.
+    pub proof: Proof,
 }
 
 /// What a worker says about itself, every few seconds. A later version may say more.
@@ -74,47 +82,10 @@ pub struct ResultLine {
     pub count: u32,
 }
 
-/// A message that is not what it should be.
-#[derive(Debug, thiserror::Error)]
-pub enum WireError {
-    /// Too many bytes.
-    #[error("{bytes} bytes where at most {most} are allowed")]
-    TooLong {
-        /// Its length in bytes.
-        bytes: usize,
-        /// The limit.
-        most: usize,
-    },
-    /// Not the expected JSON.
-    #[error("it cannot be understood: {0}")]
-    Text(#[from] serde_json::Error),
-    /// The line that the games should follow has no end.
-    #[error("it has no first line")]
-    NoLine,
-    /// Numbers of games out of range.
-    #[error("{count} games from number {first} on are not a job")]
-    Numbers {
-        /// The first.
-        first: u32,
-        /// How many.
-        count: u32,
-    },
-    /// A name that is no hash.
-    #[error("`{0}` is not a SHA-256 in hexadecimal")]
-    Name(String),
-    /// Settings that cannot be played with.
-    #[error(transparent)]
-    Play(#[from] ConfigError),
-    /// Bytes that do not match their name.
-    #[error("its bytes do not match its name `{0}`")]
-    Hash(String),
-    /// Frames that are damaged, or hold no games.
-    #[error(transparent)]
-    Games(#[from] GamesError),
-    /// Frames of other games than those announced.
-    #[error("the frames do not hold games {} to {}, {FRAME} in each", .0.start, .0.end - 1)]
-    Frames(Range<u32>),
-}
+/// What is wrong with a message.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct WireError(String);
 
 impl Job {
     /// A hash of all that the games depend on but their numbers: jobs with the same key belong to the same generation.
@@ -128,35 +99,24 @@ impl Job {
         self.first..self.first + self.count
     }
 
-    /// A job from bytes, everything in it checked.
+    fn check(&self) -> Result<(), WireError> {
+        check_numbers(self.first, self.count)?;
+        check_self_play(&self.play).map_err(|error| WireError(error.to_string()))?;
+        check_hash(&self.weights)
+    }
+}
+
+impl Offer {
+    /// An offer from bytes, everything in it checked.
     ///
     /// # Errors
     /// What is wrong.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, WireError> {
-        let job: Self = text(bytes)?;
-        job.check()?;
-        check_name(&job.proof)?;
-        Ok(job)
-    }
-
-    fn check(&self) -> Result<(), WireError> {
-        check_numbers(self.first, self.count)?;
-        check_self_play(&self.play)?;
-        check_name(&self.weights)
-    }
-}
-
-impl Proof {
-    /// A proof from bytes, everything in it checked, and the bytes against `name`.
-    ///
-    /// # Errors
-    /// What is wrong.
-    pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Self, WireError> {
-        check_hash(name, bytes)?;
-        let proof: Self = text(bytes)?;
-        proof.job.check()?;
-        check_name(&proof.digest)?;
-        Ok(proof)
+        let offer: Self = text(bytes)?;
+        offer.job.check()?;
+        offer.proof.job.check()?;
+        check_hash(&offer.proof.digest)?;
+        Ok(offer)
     }
 }
 
@@ -174,18 +134,19 @@ pub fn result_to_bytes(line: &ResultLine, frames: &[Vec<u8>]) -> Vec<u8> {
 /// What is wrong.
 pub fn result_from_bytes(bytes: &[u8]) -> Result<(ResultLine, Vec<RawFrame>), WireError> {
     check_length(bytes, MAX_RESULT)?;
-    let end = bytes.iter().take(MAX_TEXT).position(|&byte| byte == b'\n').ok_or(WireError::NoLine)?;
+    let end = bytes.iter().take(MAX_TEXT).position(|&byte| byte == b'\n');
+    let end = end.ok_or_else(|| WireError("it has no first line".to_owned()))?;
     let line: ResultLine = text(&bytes[..end])?;
     let &ResultLine { first, count, .. } = &line;
     check_numbers(first, count)?;
-    check_name(&line.key)?;
+    check_hash(&line.key)?;
     let games = first..first + count;
-    let found = raw_frames(&bytes[end + 1..])?;
+    let found = raw_frames(&bytes[end + 1..]).map_err(|error| WireError(error.to_string()))?;
     let numbers = |frame: &RawFrame| (frame.first(), frame.len());
     if found.iter().map(numbers).eq(frames(games.clone()).map(|frame| (frame.start, frame.len()))) {
         Ok((line, found))
     } else {
-        Err(WireError::Frames(games))
+        Err(WireError(format!("its frames do not hold games {first} to {}, {FRAME} in each", games.end - 1)))
     }
 }
 
@@ -195,7 +156,7 @@ pub fn result_from_bytes(bytes: &[u8]) -> Result<(ResultLine, Vec<RawFrame>), Wi
 /// Too long, or not the expected JSON.
 pub fn text<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
     check_length(bytes, MAX_TEXT)?;
-    Ok(serde_json::from_slice(bytes)?)
+    serde_json::from_slice(bytes).map_err(|error| WireError(format!("it cannot be understood: {error}")))
 }
 
 /// The JSON that [`text`] reads.
@@ -203,29 +164,25 @@ pub fn to_text(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("plain data")
 }
 
+/// [`digest`] of games in hexadecimal.
+pub fn digest_of(games: &[GameRecord]) -> String {
+    hex(&digest(games))
+}
+
 fn check_length(bytes: &[u8], most: usize) -> Result<(), WireError> {
-    if bytes.len() > most { Err(WireError::TooLong { bytes: bytes.len(), most }) } else { Ok(()) }
+    if bytes.len() <= most {
+        return Ok(());
+    }
+    Err(WireError(format!("it has {} bytes, and at most {most} are allowed", bytes.len())))
 }
 
 fn check_numbers(first: u32, count: u32) -> Result<(), WireError> {
     let is_job = (1..=MAX_GAMES).contains(&count) && first.checked_add(count).is_some();
-    if is_job { Ok(()) } else { Err(WireError::Numbers { first, count }) }
+    if is_job { Ok(()) } else { Err(WireError(format!("{count} games from number {first} on are not a job"))) }
 }
 
-fn check_name(name: &str) -> Result<(), WireError> {
+fn check_hash(name: &str) -> Result<(), WireError> {
     let is_hash = name.len() == 64 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    if is_hash { Ok(()) } else { Err(WireError::Name(name.chars().take(80).collect())) }
-}
-
-/// Checks that bytes match their name.
-///
-/// # Errors
-/// They do not.
-pub fn check_hash(name: &str, bytes: &[u8]) -> Result<(), WireError> {
-    if sha256(bytes) == name { Ok(()) } else { Err(WireError::Hash(name.to_owned())) }
-}
-
-/// [`digest`] of games in hexadecimal.
-pub fn digest_of(games: &[GameRecord]) -> String {
-    hex(&digest(games))
+    let shown = || name.chars().take(80).collect::<String>();
+    if is_hash { Ok(()) } else { Err(WireError(format!("`{}` is not a SHA-256 in hexadecimal", shown()))) }
 }

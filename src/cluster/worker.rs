@@ -1,30 +1,29 @@
-//! A worker: takes jobs, plays them, and delivers the games. It has no files, and trusts nothing that it is sent.
+//! A worker: takes jobs, plays them, and delivers the games. It has no files, and checks whatever it is sent.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use async_nats::jetstream::consumer::PullConsumer;
+use async_nats::Message;
 use async_nats::jetstream::message::PublishMessage;
-use async_nats::jetstream::{AckKind, Message};
 use futures_util::{StreamExt, future};
 use tokio::runtime;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
 
-use super::broker::{
-    ACK_WAIT, BrokerAddress, FAREWELL, MOMENT, RunOnBroker, TIMEOUT, WORKER_INBOX, check_run_name, pause,
-};
+use super::broker::{BrokerAddress, FAREWELL, MOMENT, TIMEOUT, WORKER_INBOX, pause};
 use super::error::ClusterError;
-use super::news::{News, Teller};
 use super::process_name;
 use super::queue::WorkQueue;
-use super::wire::{self, Alive, Job, MAX_GAMES, MAX_TEXT, Proof, ResultLine, digest_of};
+use super::streams::{ACK_WAIT, RunAtBroker, check_run_name};
+use super::teller::Teller;
+use super::wire::{self, Alive, Job, MAX_GAMES, Offer, Proof, ResultLine, digest_of};
 use crate::eval::PatternEvaluator;
 use crate::games::frame;
 use crate::selfplay::{FRAME, GameRecord, frames};
 use crate::storage::sha256;
+use crate::text::counted;
 use crate::threads::lock;
 use crate::train::Outcome;
 use crate::weights::{self, WeightFile};
@@ -53,22 +52,17 @@ const GONE: Duration = Duration::from_secs(600);
 /// How often a result is offered to the broker before the job is left to others.
 const ATTEMPTS: u32 = 12;
 
-/// Works for a run on `threads` threads until it is finished or `stop` is set.
+/// Works for a run on `threads` threads until it is finished or `stop` is set. `news` gets what people may want to know, a sentence at
+/// a time, from any thread.
 ///
 /// # Errors
 /// What has to be fixed first.
 pub fn work(
     request: &WorkRequest,
     stop: &AtomicBool,
-    news: impl Fn(&News) + Send + Sync + 'static,
+    news: impl Fn(&str) + Send + Sync + 'static,
 ) -> Result<Outcome, ClusterError> {
     check_run_name(&request.run)?;
-    // What is forbidden ends the work, and is reported then.
-    let news = move |item: &News| {
-        if !matches!(item, News::Forbidden(_)) {
-            news(item)
-        }
-    };
     let teller = Arc::new(Teller::new(news));
     let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::System)?;
     let queue = Arc::new(WorkQueue::default());
@@ -103,7 +97,11 @@ async fn run(
                 return Ok(Outcome::Stopped);
             }
             if let Some(what) = teller.forbidden() {
-                return Err(ClusterError::Forbidden { run: request.run.clone(), what: what.to_owned() });
+                return Err(request.broker.refused(format!(
+                    "does not allow this key to work for a run `{0}` ({what}): use the worker's key that `flipside cluster config \
+                     --run {0}` wrote",
+                    request.run
+                )));
             }
             sleep(MOMENT).await;
         }
@@ -114,7 +112,7 @@ async fn run(
         client = request.broker.connect_within(request.wait, &title, WORKER_INBOX, teller) => client?,
         end = &mut must_end => return end,
     };
-    let run = RunOnBroker::new(client, &request.run)?;
+    let run = RunAtBroker::new(client, &request.run)?;
     let (fatal, mut ends) = mpsc::unbounded_channel();
     let worker = Arc::new(Worker {
         name,
@@ -125,17 +123,13 @@ async fn run(
         held: Mutex::default(),
         unread: Mutex::default(),
         next: AtomicU64::new(0),
-        steps: AtomicUsize::new(0),
+        frames: AtomicUsize::new(0),
         freed: Notify::new(),
         evaluators: Mutex::default(),
         proved: Mutex::default(),
         ends: fatal,
     });
-    let tasks = [
-        tokio::spawn(worker.clone().take_jobs(request.clone())),
-        tokio::spawn(worker.clone().give_signs()),
-        tokio::spawn(worker.clone().listen()),
-    ];
+    let tasks = [tokio::spawn(worker.clone().take_jobs(request.clone())), tokio::spawn(worker.clone().give_signs())];
     let outcome = tokio::select! {
         end = ends.recv() => end.expect("the worker holds a sender"),
         end = &mut must_end => end,
@@ -156,7 +150,10 @@ async fn gone(request: &WorkRequest, teller: &Teller) -> ClusterError {
         }
         sleep(SIGN).await;
     }
-    ClusterError::Gone { url: request.broker.shown(), minutes: patience.as_secs() / 60 }
+    let (url, minutes) = (request.broker.shown(), counted(patience.as_secs() / 60, "minute"));
+    ClusterError::Stopped(format!(
+        "the broker at {url} has been away for {minutes}; the same command waits for it again"
+    ))
 }
 
 type End = Result<Outcome, ClusterError>;
@@ -164,21 +161,21 @@ type End = Result<Outcome, ClusterError>;
 struct Worker {
     name: String,
     threads: usize,
-    run: RunOnBroker,
+    run: RunAtBroker,
     queue: Arc<WorkQueue>,
     teller: Arc<Teller>,
     /// The messages of the jobs in progress.
     held: Mutex<HashMap<u64, Arc<Message>>>,
     next: AtomicU64,
-    /// Steps of these jobs.
-    steps: AtomicUsize,
+    /// Frames of these jobs.
+    frames: AtomicUsize,
     /// Subjects of the jobs that could not be read.
     unread: Mutex<BTreeSet<String>>,
     freed: Notify,
     /// Evaluators by their weights' names, the newest last.
     evaluators: Mutex<Vec<(String, Arc<PatternEvaluator>)>>,
     /// The proof that was passed last.
-    proved: Mutex<Option<String>>,
+    proved: Mutex<Option<Proof>>,
     ends: mpsc::UnboundedSender<End>,
 }
 
@@ -187,88 +184,96 @@ impl Worker {
     async fn take_jobs(self: Arc<Self>, request: WorkRequest) {
         let capacity = 4 * self.threads + (MAX_GAMES / FRAME) as usize;
         let mut missing_since: Option<Instant> = None;
-        let mut has_worked = false;
+        let (mut has_worked, mut is_sure) = (false, false);
         let mut failures = 0;
         loop {
-            if failures > 0 {
-                sleep(pause(failures)).await;
-            }
-            failures += 1;
-            let consumer = match self.run.jobs().await {
-                Ok(Some((consumer, false))) => consumer,
-                Ok(found) => {
-                    let is_finished = found.is_some();
-                    let since = *missing_since.get_or_insert_with(Instant::now);
-                    // If the last run of this name is finished, another may be about to begin.
-                    let patience = match (has_worked, is_finished) {
-                        (true, true) => Duration::ZERO,
-                        (true, false) => request.wait.max(GONE),
-                        (false, _) => request.wait,
-                    };
-                    if since.elapsed() >= patience {
-                        let (run, url) = (request.run.clone(), request.broker.shown());
-                        let missing = Err(ClusterError::UnknownRun { run, url });
-                        let _ = self.ends.send(if is_finished { Ok(Outcome::Finished) } else { missing });
+            if !is_sure {
+                let state = self.run.is_finished().await;
+                if state != Some(false) {
+                    if let Some(end) = self.waits(&request, state, &mut missing_since, has_worked) {
+                        let _ = self.ends.send(end);
                         return;
                     }
-                    if failures == 1 {
-                        self.teller.tell(&News::Waiting { run: request.run.clone(), is_finished });
-                    }
-                    failures = failures.min(4);
+                    sleep(pause(failures)).await;
+                    failures = (failures + 1).min(4);
                     continue;
                 }
-                Err(error) => {
-                    self.teller.trouble(&error);
-                    if self.teller.is_lost() {
-                        missing_since = None;
-                    } else if !has_worked && missing_since.get_or_insert_with(Instant::now).elapsed() >= request.wait {
-                        // A broker that has never had the run may have no streams at all.
-                        let end = ClusterError::NoStreams { url: request.broker.shown(), reason: error };
-                        let _ = self.ends.send(Err(end));
-                        return;
-                    }
-                    continue;
-                }
-            };
-            (missing_since, has_worked) = (None, true);
-            // A consumer that gives nothing for some time may be gone.
-            let mut idle = 0;
-            while idle < 5 {
-                let free = capacity.saturating_sub(self.steps.load(Relaxed));
-                if free == 0 {
-                    let _ = timeout(ASK, self.freed.notified()).await;
-                    continue;
-                }
-                match self.ask(&consumer, free.div_ceil((MAX_GAMES / FRAME) as usize)).await {
-                    Ok(0) => idle += 1,
-                    Ok(_) => (idle, failures) = (0, 0),
-                    Err(()) => break,
-                }
+                (missing_since, has_worked) = (None, true);
             }
-            if idle > 0 {
-                failures = 0;
+            let free = capacity.saturating_sub(self.frames.load(Relaxed));
+            if free == 0 {
+                let _ = timeout(ASK, self.freed.notified()).await;
+                continue;
+            }
+            // Without jobs for some time, the run may be finished, or the consumer gone with the broker's memory.
+            match self.ask(free.div_ceil((MAX_GAMES / FRAME) as usize)).await {
+                Ok(taken) => (is_sure, failures) = (taken > 0, 0),
+                Err(()) => {
+                    is_sure = false;
+                    sleep(pause(failures)).await;
+                    failures = (failures + 1).min(4);
+                }
             }
         }
     }
 
-    /// Asks for some jobs and takes those that come; returns how many. An error means that the consumer may be gone.
-    async fn ask(self: &Arc<Self>, consumer: &PullConsumer, most: usize) -> Result<usize, ()> {
-        let batch = consumer.fetch().max_messages(most).expires(ASK).messages();
-        let Ok(Ok(mut batch)) = timeout(TIMEOUT, batch).await else { return Err(()) };
+    /// How the work ends if the run is not there or finished, as `state` says; `None` while it is to be waited for.
+    fn waits(
+        &self,
+        request: &WorkRequest,
+        state: Option<bool>,
+        missing_since: &mut Option<Instant>,
+        has_worked: bool,
+    ) -> Option<End> {
+        if self.teller.is_lost() {
+            *missing_since = None;
+            return None;
+        }
+        let is_finished = state.is_some();
+        // If the last run of this name is finished, another may be about to begin.
+        let patience = match (has_worked, is_finished) {
+            (true, true) => Duration::ZERO,
+            (true, false) => request.wait.max(GONE),
+            (false, _) => request.wait,
+        };
+        let is_first = missing_since.is_none();
+        let is_over = missing_since.get_or_insert_with(Instant::now).elapsed() >= patience;
+        let (run, url) = (request.run.clone(), request.broker.shown());
+        match (is_over, is_finished) {
+            (true, true) => return Some(Ok(Outcome::Finished)),
+            (true, false) => return Some(Err(ClusterError::UnknownRun { run, url })),
+            _ if !is_first || has_worked => {}
+            (_, true) => {
+                self.teller
+                    .tell(&format!("the run `{run}` at the broker is finished; waiting for another of that name"));
+            }
+            (_, false) => self.teller.tell(&format!("no run `{run}` at the broker yet; waiting for it")),
+        }
+        None
+    }
+
+    /// Asks for some jobs and takes those that come; returns how many. An error means that the broker does not answer.
+    async fn ask(self: &Arc<Self>, most: usize) -> Result<usize, ()> {
+        let mut jobs = match timeout(TIMEOUT, self.run.ask_for_jobs(most, ASK)).await {
+            Ok(Ok(jobs)) => jobs,
+            _ => return Err(()),
+        };
         let (sender, mut arrived) = mpsc::unbounded_channel();
         // Getting ready for a job may take long. Those that come after it are held meanwhile.
         let receive = async move {
             let mut taken = 0;
-            loop {
-                match timeout(ASK + TIMEOUT, batch.next()).await {
-                    Ok(Some(Ok(message))) => {
+            while taken < most {
+                match timeout(ASK + TIMEOUT, jobs.next()).await {
+                    Ok(Some(message)) if message.status.is_none() => {
                         taken += 1;
                         let _ = sender.send(self.hold(message));
                     }
-                    Ok(None) => return Ok(taken),
+                    Ok(Some(status)) if status.status == Some(async_nats::StatusCode::NO_RESPONDERS) => return Err(()),
+                    Ok(Some(_)) => break,
                     _ => return Err(()),
                 }
             }
+            Ok(taken)
         };
         let accept = async {
             while let Some((id, message)) = arrived.recv().await {
@@ -286,19 +291,26 @@ impl Worker {
         (id, message)
     }
 
+    /// Tells the broker how it stands with a job.
+    async fn answer(&self, message: &Message, what: &'static str) {
+        if let Some(reply) = &message.reply {
+            let _ = self.run.client.publish(reply.clone(), what.into()).await;
+        }
+    }
+
     /// Queues a job that is held, or gives it back.
     async fn accept(self: &Arc<Self>, id: u64, message: Arc<Message>) {
-        let job = match Job::from_bytes(&message.payload) {
-            Ok(job) => job,
+        let Offer { job, proof } = match Offer::from_bytes(&message.payload) {
+            Ok(offer) => offer,
             Err(error) => return self.leave_unread(id, &message, error).await,
         };
         let count = frames(job.games()).count();
-        self.steps.fetch_add(count, Relaxed);
-        let evaluator = match self.prepare(&job).await {
+        self.frames.fetch_add(count, Relaxed);
+        let evaluator = match self.prepare(&job, &proof).await {
             Ok(evaluator) => evaluator,
             Err(Unprepared::For(reason)) => {
                 self.teller.trouble(&reason);
-                let _ = message.ack_with(AckKind::Nak(Some(Duration::from_secs(1)))).await;
+                self.answer(&message, NOT_NOW).await;
                 self.let_go(id, count);
                 // Otherwise it comes back at once.
                 sleep(Duration::from_secs(1)).await;
@@ -321,50 +333,49 @@ impl Worker {
     }
 
     /// Leaves an unreadable job to others. One may be anything; several come from another version.
-    async fn leave_unread(&self, id: u64, message: &Message, error: impl std::fmt::Display) {
+    async fn leave_unread(&self, id: u64, message: &Message, error: wire::WireError) {
         const SEVERAL: usize = 3;
-        let subject = message.subject.to_string();
         let met = {
             let mut unread = lock(&self.unread);
-            unread.insert(subject.clone());
+            unread.insert(message.subject.to_string());
             unread.len()
         };
         if met >= SEVERAL {
-            let _ = self.ends.send(Err(other_version("jobs", error)));
+            let _ = self.ends.send(Err(other_build("the jobs", error)));
             return;
         }
-        self.teller.tell(&News::Unreadable { subject, reason: error.to_string() });
-        let _ = message.ack_with(AckKind::Nak(Some(Duration::from_secs(1)))).await;
+        self.teller.unreadable("the coordinator", error);
+        self.answer(message, NOT_NOW).await;
         self.let_go(id, 0);
     }
 
-    fn let_go(&self, id: u64, steps: usize) {
+    fn let_go(&self, id: u64, frames: usize) {
         lock(&self.held).remove(&id);
-        self.steps.fetch_sub(steps, Relaxed);
+        self.frames.fetch_sub(frames, Relaxed);
         self.freed.notify_one();
     }
 
-    /// The evaluator for a job, once the job's proof is passed.
-    async fn prepare(&self, job: &Job) -> Result<Arc<PatternEvaluator>, Unprepared> {
-        if lock(&self.proved).as_ref() != Some(&job.proof) {
-            let bytes = self.run.get(&job.proof, MAX_TEXT).await.map_err(Unprepared::For)?;
-            let proof = Proof::from_bytes(&job.proof, &bytes);
-            let proof = proof.map_err(|error| Unprepared::Never(other_version("the proof", error)))?;
+    /// The evaluator for a job, once its proof is passed.
+    async fn prepare(&self, job: &Job, proof: &Proof) -> Result<Arc<PatternEvaluator>, Unprepared> {
+        if lock(&self.proved).as_ref() != Some(proof) {
             self.prove(proof).await?;
-            *lock(&self.proved) = Some(job.proof.clone());
+            *lock(&self.proved) = Some(proof.clone());
         }
         self.evaluator(&job.weights).await
     }
 
-    async fn prove(&self, Proof { job, digest: there }: Proof) -> Result<(), Unprepared> {
+    async fn prove(&self, Proof { job, digest: there }: &Proof) -> Result<(), Unprepared> {
         let evaluator = self.evaluator(&job.weights).await?;
         let (games, generation) = (job.count, job.generation);
-        let played = self.queue.play(job, evaluator).await.map_err(|_| Unprepared::For("stopped".into()))?;
+        let played = self.queue.play(job.clone(), evaluator).await.map_err(|_| Unprepared::For("stopped".into()))?;
         let here = digest_of(&played.concat());
-        if here != there {
-            return Err(Unprepared::Never(ClusterError::OtherBuild { games, generation, here, there }));
+        if here != *there {
+            return Err(Unprepared::Never(ClusterError::OtherBuild(format!(
+                "this build plays different games from the coordinator's: for {games} games of generation {generation}, their digest \
+                 is {here} here and {there} there"
+            ))));
         }
-        self.teller.tell(&News::Proved { games });
+        self.teller.tell(&format!("{games} games of the run played as the coordinator did: working"));
         Ok(())
     }
 
@@ -373,10 +384,11 @@ impl Worker {
         if let Some(known) = known {
             return Ok(known);
         }
-        let bytes = self.run.get(name, weights::MAX_BYTES as usize).await.map_err(Unprepared::For)?;
+        let bytes = self.run.get(name, weights::MAX_BYTES as usize).await;
+        let bytes = bytes.map_err(|reason| Unprepared::For(format!("no weights for a job: {reason}")))?;
         let what = "the weights";
-        let file = WeightFile::from_bytes(&bytes).map_err(|error| Unprepared::Never(other_version(what, error)))?;
-        let evaluator = file.evaluator().map_err(|error| Unprepared::Never(other_version(what, error)))?;
+        let file = WeightFile::from_bytes(&bytes).map_err(|error| Unprepared::Never(other_build(what, error)))?;
+        let evaluator = file.evaluator().map_err(|error| Unprepared::Never(other_build(what, error)))?;
         let evaluator = Arc::new(evaluator);
         let mut evaluators = lock(&self.evaluators);
         if evaluators.len() == 2 {
@@ -404,16 +416,18 @@ impl Worker {
             match sent {
                 Ok(_) => {
                     self.teller.no_trouble();
-                    let _ = message.ack().await;
+                    self.answer(message, "+ACK").await;
                     return;
                 }
+                // It was finished without these games.
+                Err(_) if self.run.is_finished().await == Some(true) => return,
                 Err(error) => {
                     self.teller.trouble(&format!("it takes no results: {error}"));
                     sleep(pause(attempt)).await;
                 }
             }
         }
-        let _ = message.ack_with(AckKind::Nak(None)).await;
+        self.answer(message, "-NAK").await;
     }
 
     /// Gives signs of life, and keeps hold of the jobs in progress.
@@ -426,13 +440,14 @@ impl Worker {
                 kept = Instant::now();
                 let held: Vec<Arc<Message>> = lock(&self.held).values().cloned().collect();
                 for message in held {
-                    let _ = message.ack_with(AckKind::Progress).await;
+                    self.answer(&message, "+WPI").await;
                 }
             }
             if told.elapsed() > TELL {
                 told = Instant::now();
                 let games = self.queue.games.load(Relaxed) as u64;
-                self.teller.tell(&News::Working { games, rate: games as f64 / began.elapsed().as_secs_f64() });
+                let rate = games as f64 / began.elapsed().as_secs_f64();
+                self.teller.tell(&format!("{games} games played, {rate:.0} games/s"));
             }
             sleep(SIGN).await;
         }
@@ -445,28 +460,12 @@ impl Worker {
         let _ = self.run.client.publish(subject, wire::to_text(&alive).into()).await;
     }
 
-    /// Waits for the coordinator to say that there is no more to do, or that this worker is refused.
-    async fn listen(self: Arc<Self>) {
-        let refused = self.run.client.subscribe(self.run.subject(&format!("refused.{}", self.name))).await;
-        let end = self.run.client.subscribe(self.run.subject("end")).await;
-        let (Ok(mut refused), Ok(mut end)) = (refused, end) else { return };
-        let outcome = tokio::select! {
-            Some(message) = refused.next() => {
-                let reason: String = String::from_utf8_lossy(&message.payload).chars().take(400).collect();
-                Err(ClusterError::Distrusted(reason))
-            }
-            Some(_) = end.next() => Ok(Outcome::Finished),
-            else => return,
-        };
-        let _ = self.ends.send(outcome);
-    }
-
     /// Gives back the jobs in progress, and announces that it leaves.
     async fn leave(&self) {
         let held: Vec<Arc<Message>> = lock(&self.held).values().cloned().collect();
         let goodbye = async {
             for message in held {
-                let _ = message.ack_with(AckKind::Nak(None)).await;
+                self.answer(&message, "-NAK").await;
             }
             self.give_sign(true).await;
             let _ = self.run.client.flush().await;
@@ -476,9 +475,14 @@ impl Worker {
 }
 
 /// The error for what came whole but cannot be read.
-fn other_version(what: &'static str, error: impl std::fmt::Display) -> ClusterError {
-    ClusterError::OtherVersion { what, reason: error.to_string() }
+fn other_build(what: &str, error: impl std::fmt::Display) -> ClusterError {
+    ClusterError::OtherBuild(format!(
+        "cannot read {what} of the run ({error}): the coordinator is another version of flipside"
+    ))
 }
+
+/// Gives a job back, for a second.
+const NOT_NOW: &str = r#"-NAK {"delay":1000000000}"#;
 
 /// Why a job cannot be played.
 enum Unprepared {

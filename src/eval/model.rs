@@ -1,5 +1,7 @@
 //! A pattern evaluation as data: a pattern set, stages, a scale, and weights.
 
+use std::ops::RangeInclusive;
+
 use super::hidden::{HiddenLayer, HiddenLayerError};
 use crate::board::Position;
 use crate::pattern::{Layout, LayoutError, PatternSet};
@@ -144,6 +146,34 @@ pub enum ModelError {
     /// A hidden layer that does not fit.
     #[error(transparent)]
     Hidden(#[from] HiddenLayerError),
+}
+
+/// How many weights were beyond a range, and by how much: what making them fit it has changed.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Clipping {
+    /// Weights beyond the range, set to its nearer end.
+    pub weights: u64,
+    /// The largest change of one, in discs.
+    pub largest: f64,
+}
+
+impl Clipping {
+    /// A weight of so many units, a `scale` of them a disc, rounded to a whole number within the range; counted if it is beyond.
+    pub fn fit(&mut self, units: f64, scale: f64, range: &RangeInclusive<i16>) -> i16 {
+        let (rounded, low, high) = (units.round(), f64::from(*range.start()), f64::from(*range.end()));
+        let clipped = rounded.clamp(low, high);
+        if clipped != rounded {
+            self.weights += 1;
+            self.largest = self.largest.max((units - clipped).abs() / scale);
+        }
+        clipped as i16
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { weights: self.weights + other.weights, largest: self.largest.max(other.largest) }
+    }
 }
 
 impl Model {

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use super::engine::Engine;
 use super::zebra;
 use crate::board::{Square, Symmetry, Transcript};
-use crate::eval::{Evaluator, Model, ModelError, PatternEvaluator};
+use crate::eval::{Clipping, Evaluator, Model, ModelError, PatternEvaluator};
 use crate::pattern::{Layout, Pattern, Scalar};
 
 /// Games of random moves whose positions are evaluated for [`Quantisation`].
@@ -19,8 +19,8 @@ const GAMES: u64 = 64;
 pub struct Quantisation {
     /// Whether stages whose weights differ were averaged.
     pub has_averages: bool,
-    /// Weights beyond the engine's range, clamped to it.
-    pub clipped: usize,
+    /// Weights beyond the engine's range.
+    pub clipped: Clipping,
     /// Largest difference of a weight by rounding, in discs.
     pub largest_weight: f64,
     /// Mean absolute difference of the weights by rounding, in discs.
@@ -290,12 +290,11 @@ impl Quantiser {
         self.weights += exact.len();
         let round = |&weight: &f64| {
             let units = weight * scale / self.our_scale;
-            let rounded = units.round().clamp(f64::from(*range.start()), f64::from(*range.end()));
-            self.so_far.clipped += usize::from(rounded != units.round());
-            let error = (rounded - units).abs() / scale;
+            let rounded = self.so_far.clipped.fit(units, scale, &range);
+            let error = (f64::from(rounded) - units).abs() / scale;
             self.so_far.largest_weight = self.so_far.largest_weight.max(error);
             self.so_far.mean_weight += error;
-            rounded as i16
+            rounded
         };
         exact.iter().map(round).collect()
     }

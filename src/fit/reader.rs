@@ -10,7 +10,7 @@ use super::config::FitConfig;
 use super::games::{GameFiles, GameFilesError};
 use super::spool::SpoolReader;
 use super::teacher::Teacher;
-use crate::games::{GamesError, GamesReader, RawFrame};
+use crate::games::{GamesError, GamesReader, RawFrame, number_of_game};
 use crate::learn::{Importance, Sample, SampleSet, lambda_returns};
 use crate::selfplay::GameRecord;
 use crate::storage::FileError;
@@ -108,7 +108,7 @@ impl<'g> Reader<'g> {
         }
         let decode = |(path, generation, raw): (&PathBuf, u32, RawFrame)| {
             let games = raw.decode().map_err(GameFilesError::games(path))?;
-            let first = spread(generation) + u64::from(raw.first());
+            let first = number_of_game(generation, raw.first());
             Ok((first..).zip(games).collect())
         };
         let games: Result<Vec<Vec<_>>, GameFilesError> = frames.into_par_iter().with_max_len(1).map(decode).collect();
@@ -116,11 +116,6 @@ impl<'g> Reader<'g> {
         self.games += games.len() as u64;
         Ok(Some(games))
     }
-}
-
-/// Where the numbers of a generation's games begin: spread evenly, so that games are held out however few a generation has.
-fn spread(generation: u32) -> u64 {
-    u64::from(generation).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32
 }
 
 impl Chunk {
@@ -190,7 +185,7 @@ mod tests {
     use super::*;
     use crate::board::Transcript;
     use crate::eval::MobilityEvaluator;
-    use crate::games::{GamesHeader, frame};
+    use crate::games::{GamesHeader, frame, is_held_out};
     use crate::search::Strength;
     use crate::selfplay::{SelfPlay, SelfPlayConfig};
 
@@ -219,7 +214,7 @@ mod tests {
         };
         let (both, second) = (numbered(&paths), numbered(&paths[1..]));
         assert_eq!(both[70..], second);
-        let numbers = second.iter().map(|(number, _)| number - spread(4));
+        let numbers = second.iter().map(|(number, _)| number - number_of_game(4, 0));
         assert!(numbers.eq(0..70));
     }
 
@@ -228,7 +223,8 @@ mod tests {
         let numbers =
             |games: u64| (0..20_000 / games).flat_map(move |generation| (0..games).map(move |game| (generation, game)));
         for games in [1, 7, 100, 2_000] {
-            let held_out = numbers(games).filter(|&(generation, game)| (spread(generation as u32) + game) % 200 == 199);
+            let held_out = numbers(games)
+                .filter(|&(generation, game)| is_held_out(number_of_game(generation as u32, game as u32), 200));
             assert!((80..120).contains(&held_out.count()), "{games}");
         }
     }

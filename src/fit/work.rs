@@ -11,8 +11,8 @@ use super::config::{FitConfig, FitConfigError};
 use super::games::{GameFiles, GameFilesError};
 use super::reader::Reader;
 use super::teacher::Teacher;
-use crate::eval::{ModelError, StageMap};
-use crate::games::MAX_GAMES;
+use crate::eval::{Clipping, ModelError, StageMap};
+use crate::games::{MAX_GAMES, is_held_out};
 use crate::learn::{Diverged, Learner, LearnerState, PassLoss, SampleSet, StartError, Validation};
 use crate::pattern::{Layout, LayoutError, PatternSet};
 use crate::weights::{Provenance, WeightFile};
@@ -62,7 +62,8 @@ pub enum FitEvent {
         epoch: u32,
         /// Share of all the work done.
         done: f64,
-        /// Root mean square error in discs over the epoch so far, each sample before it was learned.
+        /// Root mean square error in discs over the last whole epoch, each sample before it was learned; in the first epoch of a session,
+        /// so far.
         loss: f64,
         /// Positions of games gone through in this session, those held out included.
         positions: u64,
@@ -80,8 +81,10 @@ pub enum FitEvent {
         epoch: u32,
         /// Root mean square error in discs, each sample before it was learned.
         loss: f64,
-        /// Errors and slopes on the games held out.
+        /// Errors and slopes on the games held out; after the last epoch those of the weights that are written.
         held_out: Validation,
+        /// What making the weights fit their range has changed, after the last epoch.
+        clipped: Clipping,
     },
 }
 
@@ -164,9 +167,10 @@ pub fn fit(request: &FitRequest, sink: &mut dyn FnMut(&FitEvent)) -> Result<FitO
     });
     let Some(held_out) = work.held_out()? else { return Ok(FitOutcome::Stopped) };
     let (began, mut saved, before) = (Instant::now(), Instant::now(), work.state.positions);
+    let mut last = None;
     if work.blocks_of_epoch() == 0 && work.state.loss.samples > 0 {
         // It was stopped after the last block of an epoch.
-        work.end_epoch(&held_out, sink);
+        last = Some(work.end_epoch(&held_out, sink));
     }
     while work.epoch() < config.epochs {
         let epoch = work.epoch() + 1;
@@ -185,7 +189,8 @@ pub fn fit(request: &FitRequest, sink: &mut dyn FnMut(&FitEvent)) -> Result<FitO
             sink(&FitEvent::Block {
                 epoch,
                 done: work.share(),
-                loss: work.state.loss.rmse(),
+                // An epoch's first blocks alone say little: their games are of other generations than those that follow.
+                loss: last.unwrap_or_else(|| work.state.loss.rmse()),
                 positions: work.state.positions - before,
                 seconds: began.elapsed().as_secs_f64(),
             });
@@ -198,7 +203,7 @@ pub fn fit(request: &FitRequest, sink: &mut dyn FnMut(&FitEvent)) -> Result<FitO
             return Err(GameFilesError::Changed.into());
         }
         work.state.blocks_an_epoch = Some(blocks);
-        work.end_epoch(&held_out, sink);
+        last = Some(work.end_epoch(&held_out, sink));
     }
     Ok(FitOutcome::Finished(Box::new(work.weights()), Box::new(work.learner)))
 }
@@ -339,8 +344,7 @@ impl<'r> Work<'r> {
 
     /// By the number of a game or record ([`Chunk`](super::reader::Chunk)).
     fn is_held_out(&self, number: u64) -> bool {
-        let every = u64::from(self.request.config.hold_out);
-        every > 0 && number % every == every - 1
+        is_held_out(number, self.request.config.hold_out)
     }
 
     /// The samples of the games held out; `None` if stopped.
@@ -395,10 +399,13 @@ impl<'r> Work<'r> {
         Ok(true)
     }
 
-    /// Reports the epoch that is over.
-    fn end_epoch(&mut self, held_out: &SampleSet, sink: &mut dyn FnMut(&FitEvent)) {
+    /// Reports the epoch that is over, and returns its loss.
+    fn end_epoch(&mut self, held_out: &SampleSet, sink: &mut dyn FnMut(&FitEvent)) -> f64 {
         let loss = std::mem::take(&mut self.state.loss).rmse();
-        sink(&FitEvent::Epoch { epoch: self.epoch(), loss, held_out: self.learner.validate(held_out, 1) });
+        let is_last = self.epoch() == self.request.config.epochs;
+        let clipped = if is_last { self.learner.clip() } else { Clipping::default() };
+        sink(&FitEvent::Epoch { epoch: self.epoch(), loss, held_out: self.learner.validate(held_out, 1), clipped });
+        loss
     }
 
     /// Writes the checkpoint, or reports that it cannot be written.

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::board::Square;
 use crate::eval::Score;
-use crate::selfplay::{GameError, GameRecord, Label, PlyKind};
+use crate::selfplay::{GameRecord, Label, PlyKind};
 
 /// The largest number of games in a block.
 pub const MAX_GAMES: usize = 1 << 16;
@@ -22,39 +22,8 @@ const LEVEL: Compression = Compression::new(6);
 
 /// Why bytes are not a block of games.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BlockError {
-    /// They cannot be inflated.
-    #[error("the games cannot be inflated: {0}")]
-    Inflate(String),
-    /// A column ends too early, or something follows the last.
-    #[error("{found} bytes where {games} games take {expected}")]
-    Length {
-        /// Bytes there are.
-        found: usize,
-        /// Bytes that the lengths in them call for.
-        expected: usize,
-        /// Number of games.
-        games: usize,
-    },
-    /// A byte that stands for no square, or no kind of label.
-    #[error("byte {at} ({found}) stands for no {what}")]
-    Value {
-        /// Offset in the inflated bytes.
-        at: usize,
-        /// What is there.
-        found: u8,
-        /// What should be there.
-        what: &'static str,
-    },
-    /// Moves and labels that are not a game.
-    #[error("game {game} of the block: {reason}")]
-    Game {
-        /// Number in the block, from 1.
-        game: usize,
-        /// What is wrong with it.
-        reason: GameError,
-    },
-}
+#[error("{0}")]
+pub struct BlockError(String);
 
 /// Games as deflated bytes, in columns, so that similar bytes are together: the number of moves of each game, the number of labels of
 /// each game, then all moves (0 to 63), kinds, values, lengths of lines, and moves of lines.
@@ -115,7 +84,7 @@ pub fn decode(deflated: &[u8], count: usize) -> Result<Vec<GameRecord>, BlockErr
     let max_bytes = count.min(MAX_GAMES) * MAX_GAME_BYTES;
     let mut bytes = Vec::new();
     let inflated = DeflateDecoder::new(deflated).take(max_bytes as u64 + 1).read_to_end(&mut bytes);
-    inflated.map_err(|error| BlockError::Inflate(error.to_string()))?;
+    inflated.map_err(|error| BlockError(format!("the games cannot be inflated: {error}")))?;
     let mut columns = Columns { bytes: &bytes, at: 0, games: count };
     let moves = columns.take(count)?;
     let labels = columns.take(count)?;
@@ -152,18 +121,33 @@ pub fn decode(deflated: &[u8], count: usize) -> Result<Vec<GameRecord>, BlockErr
         };
         let labels = parts.by_ref().take(usize::from(labels)).enumerate().map(label).collect();
         let moves = squares.by_ref().take(usize::from(moves)).collect();
-        let reason = |reason| BlockError::Game { game: game + 1, reason };
+        let reason = |reason| BlockError(format!("game {} of the block: {reason}", game + 1));
         games.push(GameRecord::new(moves, labels).map_err(reason)?);
     }
     Ok(games)
 }
 
+/// The number of labels of each of a block's `count` games: of the deflated bytes, only the beginning is read.
+///
+/// # Errors
+/// A block that ends before these numbers.
+pub(super) fn labels(deflated: &[u8], count: usize) -> Result<Vec<u8>, BlockError> {
+    let expected = 2 * count;
+    let mut bytes = Vec::new();
+    let inflated = DeflateDecoder::new(deflated).take(expected as u64).read_to_end(&mut bytes);
+    inflated.map_err(|error| BlockError(format!("it does not inflate: {error}")))?;
+    if bytes.len() < expected {
+        return Err(BlockError(format!("{} bytes where {count} games take at least {expected}", bytes.len())));
+    }
+    Ok(bytes.split_off(count))
+}
+
 /// The kinds of labels by their number.
 const KINDS: [PlyKind; 3] = [PlyKind::Greedy, PlyKind::Exploratory, PlyKind::Exact];
 
-fn check(column: &[u8], start: usize, end: u8, what: &'static str) -> Result<(), BlockError> {
+fn check(column: &[u8], start: usize, end: u8, what: &str) -> Result<(), BlockError> {
     match column.iter().position(|&value| value >= end) {
-        Some(i) => Err(BlockError::Value { at: start + i, found: column[i], what }),
+        Some(i) => Err(BlockError(format!("byte {} ({}) stands for no {what}", start + i, column[i]))),
         None => Ok(()),
     }
 }
@@ -187,6 +171,6 @@ impl<'b> Columns<'b> {
     }
 
     fn wrong(&self, expected: usize) -> BlockError {
-        BlockError::Length { found: self.bytes.len(), expected, games: self.games }
+        BlockError(format!("{} bytes where {} games take {expected}", self.bytes.len(), self.games))
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::block::{self, BlockError, MAX_GAMES};
+use super::block::{self, MAX_GAMES};
 use crate::selfplay::GameRecord;
 use crate::storage::only_zeros_left;
 
@@ -39,30 +39,19 @@ pub enum GamesError {
     /// Not a file of games that this program reads.
     #[error("bytes 0 to 39 are not the header of a file of games: {0}")]
     Foreign(&'static str),
-    /// A header with the wrong checksum.
-    #[error("the header, bytes 0 to 39, is damaged; take another copy of the file")]
-    Header,
-    /// A frame that is cut off, or only zeros in its place, as a crash or a power cut leaves it.
+    /// A header or a last frame that is cut off, or only zeros in its place, as a crash or a power cut leaves it.
     #[error("the frame at byte {at} was cut off")]
     Torn {
         /// Offset of the frame.
         at: u64,
     },
-    /// A frame that is not what was written.
+    /// Bytes that are not what was written.
     #[error("the frame at byte {at} is damaged: {reason}; take another copy of the file")]
     Damaged {
-        /// Offset of the frame.
+        /// Offset of the frame, 0 for the header.
         at: u64,
         /// What is wrong.
         reason: String,
-    },
-    /// A frame with the right checksum that holds no games.
-    #[error("the frame at byte {at}: {reason}")]
-    Block {
-        /// Offset of the frame.
-        at: u64,
-        /// What is wrong.
-        reason: BlockError,
     },
 }
 
@@ -79,18 +68,21 @@ impl GamesHeader {
         bytes
     }
 
-    fn from_bytes(bytes: &[u8; HEADER]) -> Result<Self, GamesError> {
+    fn from_bytes(bytes: &[u8]) -> Result<Self, GamesError> {
         if bytes.iter().all(|&byte| byte == 0) {
             return Err(GamesError::Torn { at: 0 });
         }
-        if bytes[..8] != MAGIC {
+        if bytes.iter().zip(&MAGIC).any(|(found, expected)| found != expected) {
             return Err(GamesError::Foreign("this is another kind of file, or a transfer in text mode damaged it"));
+        }
+        if bytes.len() < HEADER {
+            return Err(GamesError::Torn { at: 0 });
         }
         if bytes[8..12] != VERSION.to_le_bytes() {
             return Err(GamesError::Foreign("it is of another version; use the program that wrote it"));
         }
         if bytes[32..] != checksum_of(&bytes[..32], &[]) {
-            return Err(GamesError::Header);
+            return Err(damaged(0, "its checksum is wrong"));
         }
         let generation = u32::from_le_bytes(bytes[12..16].try_into().expect("four bytes"));
         Ok(Self { run: bytes[16..32].try_into().expect("sixteen bytes"), generation })
@@ -108,6 +100,8 @@ pub struct GamesReader<R = BufReader<File>> {
     file: R,
     header: GamesHeader,
     at: u64,
+    /// Number of the first game of the next frame; none before the first frame.
+    next: Option<u32>,
 }
 
 impl GamesReader {
@@ -126,11 +120,10 @@ impl<R: Read> GamesReader<R> {
     /// # Errors
     /// The file system's, or no header; [`GamesError::Torn`] if the file ends within it or has zeros in its place.
     pub fn new(mut file: R) -> Result<Self, GamesError> {
-        let mut header = [0; HEADER];
-        if !fill(&mut file, &mut header)? {
-            return Err(GamesError::Torn { at: 0 });
-        }
-        Ok(Self { file, header: GamesHeader::from_bytes(&header)?, at: HEADER as u64 })
+        let mut header = Vec::with_capacity(HEADER);
+        file.by_ref().take(HEADER as u64).read_to_end(&mut header)?;
+        let header = GamesHeader::from_bytes(&header)?;
+        Ok(Self { file, header, at: HEADER as u64, next: None })
     }
 
     /// Whose games these are.
@@ -143,14 +136,16 @@ impl<R: Read> GamesReader<R> {
         self.at
     }
 
-    /// The next frame, its checksum checked, not yet decoded; none at the end of the file.
+    /// The next frame, its checksum checked, not yet decoded; none at the end of the file. Its games follow those of the frame before.
     ///
     /// # Errors
-    /// [`GamesError::Torn`] if the file ends within the frame, [`GamesError::Damaged`] if the frame is not what was written.
+    /// [`GamesError::Torn`] if the file ends within the frame, [`GamesError::Damaged`] if anything else is there than what was written:
+    /// bytes after the last frame that do not begin another one, or a frame twice.
     pub fn next_frame(&mut self) -> Result<Option<RawFrame>, GamesError> {
-        let frame = read_frame(&mut self.file, self.at)?;
+        let frame = read_frame(&mut self.file, self.at, self.next)?;
         if let Some(frame) = &frame {
-            self.at += (FRAME_HEADER + frame.bytes.len() + CHECKSUM) as u64;
+            self.at = frame.end();
+            self.next = frame.first.checked_add(frame.count as u32);
         }
         Ok(frame)
     }
@@ -195,32 +190,41 @@ pub fn raw_frames(mut bytes: &[u8]) -> Result<Vec<RawFrame>, GamesError> {
     let mut frames = Vec::new();
     loop {
         let at = (length - bytes.len()) as u64;
-        match read_frame(&mut bytes, at)? {
+        match read_frame(&mut bytes, at, None)? {
             Some(frame) => frames.push(frame),
             None => return Ok(frames),
         }
     }
 }
 
-/// The frame that begins at byte `at`; none at the end.
-fn read_frame(from: &mut impl Read, at: u64) -> Result<Option<RawFrame>, GamesError> {
-    let mut header = [0; FRAME_HEADER];
-    if !fill(from, &mut header[..1])? {
+/// The frame that begins at byte `at`, with game `next` if that is known; none at the end.
+pub(super) fn read_frame(from: &mut impl Read, at: u64, next: Option<u32>) -> Result<Option<RawFrame>, GamesError> {
+    let mut header = Vec::with_capacity(FRAME_HEADER);
+    from.by_ref().take(FRAME_HEADER as u64).read_to_end(&mut header)?;
+    if header.is_empty() {
         return Ok(None);
     }
-    if !fill(from, &mut header[1..])? {
-        return Err(GamesError::Torn { at });
+    // A power cut may leave zeros at the end of a file that grew.
+    if header.iter().all(|&byte| byte == 0) {
+        return Err(if only_zeros_left(from)? {
+            GamesError::Torn { at }
+        } else {
+            damaged(at, "no frame begins there")
+        });
     }
+    let expected = [&FRAME_MAGIC[..], &next.map_or(Vec::new(), |next| next.to_le_bytes().to_vec())].concat();
+    if header.iter().zip(&expected).any(|(found, expected)| found != expected) {
+        let reason = match next {
+            Some(next) if header.starts_with(&FRAME_MAGIC) => format!("it does not begin with game {next}"),
+            _ => "no frame begins there".to_owned(),
+        };
+        return Err(damaged(at, &reason));
+    }
+    let Ok(header) = <[u8; FRAME_HEADER]>::try_from(header) else { return Err(GamesError::Torn { at }) };
     let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
-    let damaged = |reason: &str| GamesError::Damaged { at, reason: reason.to_owned() };
     let (first, count, length) = (word(4), word(8) as usize, word(12) as usize);
-    if header[..4] != FRAME_MAGIC {
-        // A power cut may leave zeros at the end of a file that grew.
-        let is_empty = header == [0; FRAME_HEADER] && only_zeros_left(from)?;
-        return Err(if is_empty { GamesError::Torn { at } } else { damaged("no frame begins there") });
-    }
     if count > MAX_GAMES || length > MAX_BLOCK {
-        return Err(damaged("it claims to be larger than frames are"));
+        return Err(damaged(at, "it claims to be larger than frames are"));
     }
     // Memory grows with what is there, not with what is claimed.
     let mut bytes = Vec::new();
@@ -228,13 +232,17 @@ fn read_frame(from: &mut impl Read, at: u64) -> Result<Option<RawFrame>, GamesEr
     if bytes.len() < length + CHECKSUM {
         // A frame that was cut off is the last one, and has no checksum at its end.
         let is_whole = ends_a_frame(&header, &bytes) || has_frame(&bytes);
-        return Err(if is_whole { damaged("its length is wrong") } else { GamesError::Torn { at } });
+        return Err(if is_whole { damaged(at, "its length is wrong") } else { GamesError::Torn { at } });
     }
     let checksum = bytes.split_off(length);
     if checksum[..] != checksum_of(&header, &bytes) {
-        return Err(damaged("its checksum is wrong"));
+        return Err(damaged(at, "its checksum is wrong"));
     }
     Ok(Some(RawFrame { at, first, count, bytes }))
+}
+
+fn damaged(at: u64, reason: &str) -> GamesError {
+    GamesError::Damaged { at, reason: reason.to_owned() }
 }
 
 /// The checksum of a header and what follows it.
@@ -276,6 +284,11 @@ pub struct RawFrame {
 }
 
 impl RawFrame {
+    /// Offset of its end.
+    pub fn end(&self) -> u64 {
+        self.at + (FRAME_HEADER + self.bytes.len() + CHECKSUM) as u64
+    }
+
     /// Number of its first game in the generation, from 0.
     pub fn first(&self) -> u32 {
         self.first
@@ -296,21 +309,20 @@ impl RawFrame {
         &self.bytes
     }
 
+    /// The number of labelled positions of each game, without decoding the games.
+    ///
+    /// # Errors
+    /// A block that ends before these numbers.
+    pub fn labels(&self) -> Result<Vec<u8>, GamesError> {
+        block::labels(&self.bytes, self.count).map_err(|reason| damaged(self.at, &reason.to_string()))
+    }
+
     /// The games, in order.
     ///
     /// # Errors
     /// What is wrong with them.
     pub fn decode(&self) -> Result<Vec<GameRecord>, GamesError> {
-        block::decode(&self.bytes, self.count).map_err(|reason| GamesError::Block { at: self.at, reason })
-    }
-}
-
-/// Reads until the buffer is full; false if the file ends before that.
-fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
-    match file.read_exact(buffer) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(error) => Err(error),
+        block::decode(&self.bytes, self.count).map_err(|reason| damaged(self.at, &reason.to_string()))
     }
 }
 

@@ -20,6 +20,7 @@
 mod block;
 mod file;
 mod folder;
+mod index;
 
 pub use block::{BlockError, MAX_GAMES, decode, digest, encode};
 pub use file::{
@@ -27,3 +28,4 @@ pub use file::{
 };
 pub(crate) use folder::has_games_name;
 pub use folder::{games_file, games_folder, games_of_run, generations_of_run};
+pub use index::{BadGames, KeptFrame, KeptGames, Part, is_held_out, number_of_game};

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::board::{Position, ScoredDiagram, Side};
 use crate::eval::Score;
 use crate::learn::{Bound, Sample};
-use crate::record::{Fault, Finish, Game, GameResult, Place, Record, RecordError};
+use crate::record::{Finish, Game, GameResult, NO_SCORE, Record, RecordError};
 use crate::search::EndgameSolver;
 
 /// If a side resigns, the other is ahead by at least this many discs.
@@ -35,13 +35,13 @@ impl Labeller {
     /// counts. A resignation shows only who was ahead: a bound of two discs. A loss on time shows nothing.
     ///
     /// # Errors
-    /// [`Fault::NoScore`] if no position has a value.
-    pub fn label(&mut self, record: &Record) -> Result<Vec<Sample>, Fault> {
+    /// No position has a value.
+    pub fn label(&mut self, record: &Record) -> Result<Vec<Sample>, &'static str> {
         self.label_until(record, &AtomicBool::new(false))
     }
 
     /// [`Self::label`], but ends soon after `stop` is set, with a meaningless result.
-    fn label_until(&mut self, record: &Record, stop: &AtomicBool) -> Result<Vec<Sample>, Fault> {
+    fn label_until(&mut self, record: &Record, stop: &AtomicBool) -> Result<Vec<Sample>, &'static str> {
         let labelled = match record {
             Record::Position(ScoredDiagram { diagram, score, .. }) => {
                 let value = score.or_else(|| self.solve(&diagram.position, -64, stop));
@@ -51,7 +51,7 @@ impl Labeller {
             }
             Record::Game(game) => self.label_game(game, stop),
         };
-        if labelled.is_empty() { Err(Fault::NoScore) } else { Ok(labelled) }
+        if labelled.is_empty() { Err(NO_SCORE) } else { Ok(labelled) }
     }
 
     fn label_game(&mut self, game: &Game, stop: &AtomicBool) -> Vec<Sample> {
@@ -130,10 +130,10 @@ pub(super) fn label_all(
     stop: &AtomicBool,
 ) -> Option<Vec<Result<Vec<Sample>, RecordError>>> {
     let label = |labeller: &mut Labeller, (i, record): (usize, Result<Record, RecordError>)| {
-        let bad = |fault| RecordError { place: Place::Item(first + i), fault };
+        let bad = |reason| RecordError::new(format_args!("number {}", first + i), reason);
         let mut labelled = labeller.label_until(&record?, stop).map_err(bad)?;
         labelled.retain(|sample| sample.position.moves() != 0);
-        if labelled.is_empty() { Err(bad(Fault::NobodyCanMove)) } else { Ok(labelled) }
+        if labelled.is_empty() { Err(bad("nobody can move: there is nothing to learn")) } else { Ok(labelled) }
     };
     let label = |labeller: &mut Labeller, record| {
         let labelled = label(labeller, record);

@@ -14,7 +14,7 @@ use super::pass::{Diverged, LIMIT, Pass};
 use super::samples::SampleSet;
 use super::step::{Step, StepRule, with_step};
 use super::validation::{PassLoss, Sums, Validation};
-use crate::eval::{HiddenLayer, Model, ModelError, Score, StageMap};
+use crate::eval::{Clipping, HiddenLayer, Model, ModelError, Score, StageMap};
 use crate::memory::prefer_huge_pages;
 use crate::pattern::Layout;
 
@@ -244,14 +244,38 @@ impl Learner {
         Validation::new((0..=60u32).into_par_iter().map(of_empties).collect())
     }
 
-    /// The weights as a model, rounded to 1/128 disc; or, if the pattern set is an engine's, rounded to its units and clamped to its
-    /// range. With a hidden layer none is above [`HiddenLayer::MAX_WEIGHT`].
-    pub fn model(&self) -> Model {
+    /// Sets weights beyond the range of [`Self::model`] to its nearer end, so that what [`Self::validate`] finds is true of what is written.
+    pub fn clip(&mut self) -> Clipping {
+        let (scale, range) = self.units();
+        let (units, range, numbers) = (f64::from(scale), range.0..=range.1, self.rule.numbers());
+        let of_stage = |cells: &mut Vec<f32>| {
+            let mut clipping = Clipping::default();
+            for cell in cells.chunks_exact_mut(numbers) {
+                let before = clipping.weights;
+                let fitting = clipping.fit(f64::from(cell[0]) * units, units, &range);
+                if clipping.weights > before {
+                    cell[0] = f32::from(fitting) / f32::from(scale);
+                }
+            }
+            clipping
+        };
+        self.cells.par_iter_mut().map(of_stage).reduce(Clipping::default, Clipping::and)
+    }
+
+    /// Units a disc of the stored weights, and their range.
+    fn units(&self) -> (u16, (i16, i16)) {
         let engine = self.features.layout().set().engine.as_ref();
         let (scale, range) =
             engine.map_or((Score::DISC as u16, (i16::MIN, i16::MAX)), |engine| (engine.scale, engine.range));
         let largest = if self.hidden.is_some() { HiddenLayer::MAX_WEIGHT } else { i16::MAX };
-        let (low, high) = (f32::from(range.0), f32::from(range.1.min(largest)));
+        (scale, (range.0, range.1.min(largest)))
+    }
+
+    /// The weights as a model, rounded to 1/128 disc; or, if the pattern set is an engine's, rounded to its units and clamped to its
+    /// range, of which [`Self::clip`] tells. With a hidden layer none is above [`HiddenLayer::MAX_WEIGHT`].
+    pub fn model(&self) -> Model {
+        let (scale, range) = self.units();
+        let (low, high) = (f32::from(range.0), f32::from(range.1));
         let stored = |cell: &[f32]| (cell[0] * f32::from(scale)).round().clamp(low, high) as i16;
         let numbers = self.rule.numbers();
         Model {

@@ -17,7 +17,7 @@ pub(crate) use hidden::{ROW_FLOATS, ROW_TABLES};
 pub use learner::{Learner, LearnerState, StartError};
 pub use loss::{BadParameter, Loss};
 pub use pass::Diverged;
-pub use returns::lambda_returns;
+pub use returns::{lambda_returns, returns};
 pub use samples::{Bound, Importance, Sample, SampleSet};
 pub use step::{AdaGrad, Decayed, Fixed, StepRule, TemporalCoherence};
 pub use validation::{PassLoss, Validation};

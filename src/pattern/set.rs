@@ -1,13 +1,13 @@
 //! A pattern set: what the evaluation looks at.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::engine::EngineTables;
 use super::scalar::Scalar;
-use crate::board::{Bitboard, Square};
+use crate::board::{Bitboard, Square, Symmetry};
 use crate::names::closest;
 use crate::storage::{MAX_TOML_BYTES, read_text};
 
@@ -65,6 +65,12 @@ impl Pattern {
     /// Its squares as a set.
     pub fn mask(&self) -> Bitboard {
         self.squares.iter().fold(0, |mask, &index| mask | 1 << index)
+    }
+
+    /// The same for all patterns that a symmetry of the board turns into each other.
+    fn least_image(&self) -> Bitboard {
+        let images = Symmetry::ALL.map(|symmetry| symmetry.bitboard(self.mask()));
+        images.into_iter().fold(Bitboard::MAX, Bitboard::min)
     }
 
     /// Number of its configurations, 3^squares.
@@ -144,7 +150,7 @@ impl PatternSet {
     /// A built-in set by name, or the set in a TOML file.
     ///
     /// # Errors
-    /// No such set or file, or a malformed file.
+    /// No such set or file, a malformed file, or a set with the name of a built-in one that is different.
     pub fn load(name: &str) -> Result<Self, PatternSetError> {
         if let Some(set) = Self::built_in(name) {
             return Ok(set);
@@ -158,7 +164,15 @@ impl PatternSet {
             return Err(error(&format_args!("no such file; the built-in sets are {}{closest}", known.join(", "))));
         }
         let text = read_text(path, "pattern set", MAX_TOML_BYTES).map_err(|file| error(&file))?;
-        Self::from_toml(&text).map_err(|found| error(&format_args!("{}: {}", found.place, found.reason)))
+        let set = Self::from_toml(&text);
+        let set = set.map_err(|found| error(&format_args!("{}: {}", found.place, found.reason)))?;
+        match Self::built_in(&set.name) {
+            Some(known) if known != set => Err(error(&format_args!(
+                "the built-in set `{}` is another one: give this one a name of its own",
+                set.name
+            ))),
+            _ => Ok(set),
+        }
     }
 
     /// A set from the text of a TOML file: `name`, `scalars`, a table `[patterns]` of name = "squares", and optionally `[engine]`
@@ -185,16 +199,23 @@ impl PatternSet {
     /// Checks that the set is well-formed, for sets from files.
     ///
     /// # Errors
-    /// No pattern at all, a malformed pattern, a name or scalar given twice, or engine tables that make no sense.
+    /// No pattern at all, a malformed pattern, a name or scalar given twice, two patterns that the symmetries of the board turn into each
+    /// other (they would count double), or engine tables that make no sense.
     pub fn check(&self) -> Result<(), PatternSetError> {
         if self.patterns.is_empty() {
             return Err(PatternSetError::new(&self.name, "a set must have at least one pattern"));
         }
-        let mut names = BTreeSet::new();
+        let (mut names, mut places) = (BTreeSet::new(), BTreeMap::new());
         for pattern in &self.patterns {
             pattern.check()?;
             if !names.insert(&pattern.name) {
                 return Err(PatternSetError::new(&pattern.name, "two patterns have this name"));
+            }
+            if let Some(other) = places.insert(pattern.least_image(), &pattern.name) {
+                let reason = format!(
+                    "it has the squares of `{other}`, or of its image under a symmetry of the board: leave one out"
+                );
+                return Err(PatternSetError::new(&pattern.name, &reason));
             }
         }
         for (i, scalar) in self.scalars.iter().enumerate() {
@@ -204,5 +225,39 @@ impl PatternSet {
         }
         let engine = self.engine.as_ref().map_or(Ok(()), EngineTables::check);
         engine.map_err(|expected| PatternSetError::new("engine", expected))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_that_count_double_are_refused_by_name() {
+        let refused = |patterns: &str| {
+            PatternSet::from_toml(&format!("name = 'own'\n[patterns]\n{patterns}")).unwrap_err().to_string()
+        };
+        // The same squares, in another order; at the other side; mirrored.
+        for other in ["c1 a1 b1", "a8 b8 c8", "h8 h7 h6"] {
+            let error = refused(&format!("edge = 'a1 b1 c1'\nother = '{other}'"));
+            assert!(error.contains("`other`") && error.contains("`edge`"), "{error}");
+        }
+        PatternSet::from_toml("name = 'own'\npatterns = { edge = 'a1 b1 c1', other = 'a1 b1 d1' }").unwrap();
+    }
+
+    #[test]
+    fn a_built_in_sets_name_is_for_that_set() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("set.toml");
+        let load = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            PatternSet::load(path.to_str().unwrap())
+        };
+        for (name, text) in BUILT_IN {
+            assert_eq!(load(text).unwrap().name, name);
+        }
+        let error = load("name = 'classic'\npatterns = { edge = 'a1 b1 c1' }").unwrap_err().to_string();
+        assert!(error.contains("`classic`"), "{error}");
+        load("name = 'classic-own'\npatterns = { edge = 'a1 b1 c1' }").unwrap();
     }
 }

@@ -27,17 +27,6 @@ pub struct ExternalSpec {
     pub command: String,
 }
 
-/// A text that is not an external engine.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum SpecError {
-    /// Not the name of a protocol, a colon and a command.
-    #[error("`{0}` is not an external engine: expected gtp:COMMAND or nboard:COMMAND")]
-    Form(String),
-    /// A command that a shell could not split into words.
-    #[error("the quotes in `{0}` are not balanced")]
-    Quotes(String),
-}
-
 impl ExternalSpec {
     /// Starts the engine in a process of its own and waits for its first answer, or until `stop` is set. After a game in which it failed,
     /// it is restarted in the next.
@@ -54,17 +43,19 @@ impl ExternalSpec {
 }
 
 impl FromStr for ExternalSpec {
-    type Err = SpecError;
+    /// What is wrong, and what was expected.
+    type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let not_one = || format!("`{text}` is not an external engine: expected gtp:COMMAND or nboard:COMMAND");
         let (dialect, command) = match text.split_once(':') {
             Some(("gtp", command)) => (Dialect::Gtp, command),
             Some(("nboard", command)) => (Dialect::NBoard, command),
-            _ => return Err(SpecError::Form(text.to_owned())),
+            _ => return Err(not_one()),
         };
         match shlex::split(command) {
-            None => Err(SpecError::Quotes(text.to_owned())),
-            Some(words) if words.is_empty() => Err(SpecError::Form(text.to_owned())),
+            None => Err(format!("the quotes in `{text}` are not balanced")),
+            Some(words) if words.is_empty() => Err(not_one()),
             Some(_) => Ok(Self { dialect, command: command.to_owned() }),
         }
     }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use super::engine::Engine;
 use super::line::{ServeError, printable};
 use super::listener::{Hurry, Listener};
-use super::sgf;
-use crate::board::{Diagram, Side, Square, picture};
+use crate::board::{Diagram, Side, Square, is_pass, picture};
+use crate::record::{Game, tree};
 use crate::search::Limits;
 
 const COMMANDS: [&str; 20] = [
@@ -58,7 +58,7 @@ pub fn serve(
     let listener = Listener::start(input, |_| false)?;
     let hurry = listener.hurry();
     let mut session =
-        Session { engine, history: History::default(), learned: Vec::new(), clock: Clock::default(), hurry };
+        Session { engine, history: History::new(Diagram::START), learned: Vec::new(), clock: Clock::default(), hurry };
     session.engine.new_game();
     while let Some(line) = listener.next() {
         let line = printable(&line?);
@@ -91,13 +91,29 @@ struct Session<'a, E: Engine> {
     hurry: Arc<Hurry>,
 }
 
-/// The game so far: for each move the position it was made in, with the move (`None`: a pass), and the position after it.
-#[derive(Default)]
-struct History(Vec<((Diagram, Option<Square>), Diagram)>);
+/// The game so far.
+struct History {
+    start: Diagram,
+    /// For each move the position it was made in, with the move (`None`: a pass), and the position after it.
+    moves: Vec<((Diagram, Option<Square>), Diagram)>,
+}
 
 impl History {
+    fn new(start: Diagram) -> Self {
+        Self { start, moves: Vec::new() }
+    }
+
+    /// The first turns of a recorded game, at most `count`; passes count.
+    fn of_game(game: &Game, count: usize) -> Self {
+        let mut history = Self::new(game.start());
+        for (side, played) in game.turns().take(count) {
+            history.play(side, played.map(|(square, _)| square)).expect("a recorded game is legal");
+        }
+        history
+    }
+
     fn now(&self) -> Diagram {
-        self.0.last().map_or(Diagram::START, |(_, after)| *after)
+        self.moves.last().map_or(self.start, |(_, after)| *after)
     }
 
     /// The position with a side to move: after a pass if that was left out. `None` if it is the other side's turn.
@@ -116,13 +132,13 @@ impl History {
             Some(square) => before.try_play(square).ok()?,
             None => (before.position.moves() == 0).then(|| before.pass())?,
         };
-        self.0.push(((before, square), after));
+        self.moves.push(((before, square), after));
         Some(())
     }
 
     /// The moves with the positions they were made in, without passes.
     fn steps(&self) -> Vec<(Diagram, Square)> {
-        self.0.iter().filter_map(|&((before, square), _)| Some((before, square?))).collect()
+        self.moves.iter().filter_map(|&((before, square), _)| Some((before, square?))).collect()
     }
 }
 
@@ -157,7 +173,7 @@ impl<E: Engine> Session<'_, E> {
     }
 
     fn clear(&mut self) -> Answer {
-        self.history = History::default();
+        self.history = History::new(Diagram::START);
         self.learned.clear();
         self.clock.reset();
         self.engine.new_game();
@@ -173,7 +189,7 @@ impl<E: Engine> Session<'_, E> {
     /// Gives the game to the engine when it is over, and again only if moves were taken back and it ended differently.
     fn learn(&mut self) {
         let last = self.history.now();
-        if !last.position.is_game_over() {
+        if !last.position.is_game_over() || self.history.start != Diagram::START {
             return;
         }
         let steps = self.history.steps();
@@ -184,7 +200,7 @@ impl<E: Engine> Session<'_, E> {
     }
 
     fn undo(&mut self) -> Answer {
-        self.history.0.pop().ok_or("cannot undo")?;
+        self.history.moves.pop().ok_or("cannot undo")?;
         Ok(String::new())
     }
 
@@ -215,14 +231,10 @@ impl<E: Engine> Session<'_, E> {
         }
         let before =
             stop_before.map_or(Ok(usize::MAX), |number| number.parse::<usize>().map_err(|_| "syntax error"))?;
-        let moves =
-            sgf::main_line(&String::from_utf8_lossy(&text)).map_err(|error| format!("cannot load file: {error}"))?;
-        let mut history = History::default();
-        for (i, &(side, square)) in moves.iter().take(before.saturating_sub(1)).enumerate() {
-            history.play(side, square).ok_or_else(|| format!("cannot load file: move {} is illegal", i + 1))?;
-        }
+        let game = tree::read(&text).next().ok_or("cannot load file: there is no game in it")?;
+        let game = game.map_err(|error| format!("cannot load file: {error}"))?;
         self.clear()?;
-        self.history = history;
+        self.history = History::of_game(&game, before.saturating_sub(1));
         Ok(self.history.now().side.name().into())
     }
 }
@@ -232,7 +244,7 @@ fn parse_side(text: &str) -> Result<Side, String> {
 }
 
 fn parse_move(text: &str) -> Result<Option<Square>, String> {
-    if text.eq_ignore_ascii_case("pass") {
+    if is_pass(text) {
         return Ok(None);
     }
     text.parse().map(Some).map_err(|_| "illegal move".into())

@@ -86,6 +86,9 @@ impl GtpPlayer {
         let begin = Instant::now();
         let answer = self.ask(&request, self.limits.per_move, stop)?;
         self.seconds = Some(begin.elapsed().as_secs_f32());
+        if answer.eq_ignore_ascii_case("resign") {
+            return Err(PlayerError::Resigned);
+        }
         let square = answer.parse().map_err(|_| PlayerError::Answer { request, answer })?;
         self.own = Some(square);
         Ok(square)
@@ -100,7 +103,7 @@ impl Player for GtpPlayer {
 
     fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
         let chosen = self.try_choose(diagram, stop);
-        if chosen.is_err() {
+        if chosen.as_ref().is_err_and(|error| *error != PlayerError::Resigned) {
             // Its state is unknown: the next game starts with a fresh process.
             self.process = None;
         }

@@ -1,7 +1,8 @@
 //! No engine outlives this process, however it ends.
 //!
 //! A guard is a shell that waits for its input to end, which happens as soon as this process is gone, and then kills its own process group.
-//! Every engine is started in the group of a guard, so it and whatever it starts never run unguarded.
+//! Every engine is started in the group of a guard. What it starts in turn is in that group too, unless it leaves it (`setsid`): such a
+//! program is not guarded and may outlive us.
 
 use std::io;
 use std::process::{Child, Command, Stdio};
@@ -30,8 +31,8 @@ impl Guard {
         }
     }
 
-    /// Makes a program start in the guarded group: the terminal's Ctrl-C does not reach it, and killing the group reaches whatever it
-    /// starts in turn.
+    /// Makes a program start in the guarded group: the terminal's Ctrl-C does not reach it, and killing the group reaches it and all that
+    /// has stayed in the group.
     pub fn guard(&self, command: &mut Command) {
         if let Some(child) = &self.0 {
             join(command, child.id());

@@ -5,12 +5,9 @@ use std::io::{self, BufRead};
 /// Why a conversation ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The input cannot be read.
+    /// The input cannot be read, or the thread that reads it cannot be started.
     #[error("cannot read the input")]
     Input(#[source] io::Error),
-    /// The thread that reads the input cannot be started.
-    #[error("cannot start a thread that reads the input")]
-    Thread(#[source] io::Error),
     /// The output cannot be written.
     #[error("cannot write the output")]
     Output(#[from] io::Error),

@@ -49,7 +49,7 @@ impl Listener {
             drop(sender);
             hurry.watch_the_clock();
         };
-        thread::Builder::new().name("commands".into()).spawn(listen).map_err(ServeError::Thread)?;
+        thread::Builder::new().name("commands".into()).spawn(listen).map_err(ServeError::Input)?;
         Ok(listener)
     }
 

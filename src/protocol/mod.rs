@@ -13,9 +13,8 @@ mod listener;
 pub mod nboard;
 mod nboard_client;
 mod process;
-pub mod sgf;
 
 pub use engine::Engine;
-pub use external::{Dialect, ExternalSpec, SpecError};
+pub use external::{Dialect, ExternalSpec};
 pub use line::{ServeError, read_line};
 pub use process::ProcessLimits;

@@ -13,8 +13,8 @@ use std::time::Instant;
 use super::engine::Engine;
 use super::line::{ServeError, printable};
 use super::listener::{Hurry, Listener};
-use crate::board::{Diagram, Square, squares};
-use crate::record::{Game, MoveNote, ggf};
+use crate::board::{Diagram, Square, is_pass, squares};
+use crate::record::{Game, MoveNote, tree};
 use crate::search::{Analysis, Limits};
 
 /// Answers commands until `quit` or the end of the input. At the end of the input, the commands still waiting are answered with at most
@@ -126,7 +126,7 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
     }
 
     fn set_game(&mut self, text: &str) -> io::Result<()> {
-        match ggf::read(text.as_bytes()).next() {
+        match tree::read(text.as_bytes()).next() {
             Some(Ok(game)) => {
                 let played = |game: &Game| -> Vec<_> { game.moves().iter().map(|(to, _)| *to).collect() };
                 let (before, now) = (played(&self.game), played(&game));
@@ -146,7 +146,7 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
 
     fn play(&mut self, text: &str) -> io::Result<()> {
         let square = text.split('/').next().unwrap_or_default().trim();
-        if ggf::is_pass(square) {
+        if is_pass(square) {
             if !self.game.pass_is_due() {
                 return self.complain("no pass is due");
             }
@@ -154,7 +154,7 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
             return Ok(());
         }
         let played = match square.parse::<Square>() {
-            Ok(square) => self.game.push(square, MoveNote::default()).map_err(|error| error.to_string()),
+            Ok(square) => self.game.push(square, MoveNote::default()),
             Err(error) => Err(error.to_string()),
         };
         self.learn();

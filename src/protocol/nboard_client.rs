@@ -7,7 +7,7 @@ use super::nboard::parse_answer;
 use super::process::{EngineProcess, ProcessLimits, start_error};
 use crate::arena::{Player, PlayerError};
 use crate::board::{Diagram, Square};
-use crate::record::{Game, MoveNote, ggf};
+use crate::record::{Game, MoveNote, write_ggf};
 
 /// An engine driven over NBoard 2. It is sent the whole game before each of its moves.
 pub struct NBoardPlayer {
@@ -58,7 +58,7 @@ impl NBoardPlayer {
         // The referee asks the side that can move, so a pass before that has been made.
         self.game.note_pass();
         let mut text = Vec::new();
-        ggf::write(&mut text, &self.game).expect("writing to memory");
+        write_ggf(&mut text, &self.game).expect("writing to memory");
         process.send(&format!("set game {}", String::from_utf8_lossy(&text).trim_end()))?;
         self.synchronise(&mut process, stop)?;
         let begin = Instant::now();
@@ -78,7 +78,7 @@ impl NBoardPlayer {
 impl Player for NBoardPlayer {
     fn new_game(&mut self) {
         self.game = Game::new(Diagram::START);
-        self.game.place = Some("flipside".into());
+        self.game.add_tag("PC", "flipside");
     }
 
     /// After an error the process is gone, and the next game starts a fresh one.

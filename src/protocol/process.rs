@@ -31,7 +31,7 @@ impl Default for ProcessLimits {
     }
 }
 
-/// A running program. Dropping it tells it to quit, unless it is busy, and then kills it and what it started in turn.
+/// A running program. Dropping it tells it to quit, unless it is busy, and then kills it and the rest of its process group.
 pub(super) struct EngineProcess {
     child: Child,
     /// Dropped after the child was killed.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::format::Format;
 use super::game::Game;
 use super::read::{Record, read};
-use super::{Fault, Place, RecordError, ggf, lines};
+use super::{NO_SCORE, RecordError, ggf, lines, sgf};
 use crate::board::ScoredDiagram;
 
 /// Why records could not be converted.
@@ -14,12 +14,6 @@ pub enum ConvertError {
     /// A format that is only read.
     #[error("{0} can be read, not written")]
     OnlyRead(Format),
-    /// Positions where games are wanted.
-    #[error("the input holds positions, and {0} is for games; convert to obf or egaroucid")]
-    PositionsToGames(Format),
-    /// The input as a whole is not what it should be.
-    #[error(transparent)]
-    File(RecordError),
     /// Something in the input.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -31,7 +25,7 @@ pub enum ConvertError {
 /// What a conversion did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Converted {
-    /// Games or positions read.
+    /// Games or positions that could be read.
     pub read: usize,
     /// Games or positions written.
     pub written: usize,
@@ -44,7 +38,7 @@ pub struct Converted {
 /// `on_bad` decides on every record that cannot be read or written: `Ok` skips it.
 ///
 /// # Errors
-/// Formats that cannot be converted into each other, an error that `on_bad` returns, or a failing output.
+/// A format that is only read, an error that `on_bad` returns, or a failing output.
 pub fn convert(
     bytes: &[u8],
     from: Format,
@@ -52,63 +46,61 @@ pub fn convert(
     out: &mut impl Write,
     on_bad: &mut dyn FnMut(RecordError) -> Result<(), RecordError>,
 ) -> Result<Converted, ConvertError> {
-    if matches!(to, Format::Wthor | Format::Log) {
+    if matches!(to, Format::Wthor | Format::Log | Format::NeuralReversi) {
         return Err(ConvertError::OnlyRead(to));
     }
-    if from.is_of_positions() && !to.is_of_positions() {
-        return Err(ConvertError::PositionsToGames(to));
-    }
     let mut done = Converted::default();
-    for record in read(bytes, from).map_err(ConvertError::File)? {
-        done.read += 1;
-        let written = record.map(|record| match &record {
-            Record::Game(game) => write_game(out, to, game),
-            Record::Position(position) => write_position(out, to, position),
-        });
-        let bad = match written {
-            Ok(Ok(count)) => {
-                done.written += count;
+    for (i, record) in read(bytes, from)?.enumerate() {
+        done.read += usize::from(record.is_ok());
+        let written = match record {
+            Ok(Record::Game(game)) => write_game(out, to, &game)?,
+            Ok(Record::Position(position)) => write_position(out, to, &position)?,
+            Err(error) => {
+                done.skipped += 1;
+                on_bad(error)?;
                 continue;
             }
-            Ok(Err(WriteError::Output(error))) => return Err(error.into()),
-            Ok(Err(WriteError::Fault(fault))) => RecordError { place: Place::Item(done.read), fault },
-            Err(error) => error,
         };
-        done.skipped += 1;
-        on_bad(bad)?;
+        match written {
+            Ok(count) => done.written += count,
+            Err(reason) => {
+                done.skipped += 1;
+                on_bad(RecordError::new(format_args!("number {}", i + 1), reason))?;
+            }
+        }
     }
     Ok(done)
 }
 
-/// Why one record was not written.
-enum WriteError {
-    Fault(Fault),
-    Output(io::Error),
-}
+/// The number of records written, or why the format cannot hold a record.
+type Written = Result<usize, &'static str>;
 
-impl From<io::Error> for WriteError {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
+/// Writes a game, or its positions.
+fn write_game(out: &mut impl Write, to: Format, game: &Game) -> io::Result<Written> {
+    match (to, game.transcript()) {
+        (Format::Ggf, _) => ggf::write(out, game)?,
+        (Format::Sgf, _) => sgf::write(out, game)?,
+        _ if game.moves().is_empty() => return Ok(Err("the game has no moves")),
+        (Format::F5d6, Some(transcript)) => writeln!(out, "{transcript}")?,
+        (Format::F5d6, None) => {
+            return Ok(Err("the game does not begin at the start position, and an f5d6 line cannot say so"));
+        }
+        _ if game.exact_discs().is_none() => return Ok(Err(NO_SCORE)),
+        _ => {
+            let positions: Vec<_> = game.scored_positions().collect();
+            positions.iter().try_for_each(|position| write_position(out, to, position).map(drop))?;
+            return Ok(Ok(positions.len()));
+        }
     }
+    Ok(Ok(1))
 }
 
-/// Writes a game, or its positions; returns the number of records written.
-fn write_game(out: &mut impl Write, to: Format, game: &Game) -> Result<usize, WriteError> {
-    match to {
-        Format::Ggf => ggf::write(out, game)?,
-        _ if game.moves().is_empty() => return Err(WriteError::Fault(Fault::NoMoves)),
-        Format::F5d6 => writeln!(out, "{}", game.transcript().ok_or(WriteError::Fault(Fault::NotFromStart))?)?,
-        _ if game.exact_discs().is_none() => return Err(WriteError::Fault(Fault::NoScore)),
-        _ => return game.scored_positions().map(|position| write_position(out, to, &position)).sum(),
-    }
-    Ok(1)
-}
-
-fn write_position(out: &mut impl Write, to: Format, scored: &ScoredDiagram) -> Result<usize, WriteError> {
+fn write_position(out: &mut impl Write, to: Format, scored: &ScoredDiagram) -> io::Result<Written> {
     match (to, scored.score) {
         (Format::Egaroucid, Some(score)) => lines::write_egaroucid(out, &scored.diagram, score)?,
-        (Format::Egaroucid, None) => return Err(WriteError::Fault(Fault::NoScore)),
-        _ => lines::write_position(out, scored)?,
+        (Format::Egaroucid, None) => return Ok(Err(NO_SCORE)),
+        (Format::Obf, _) => lines::write_position(out, scored)?,
+        _ => return Ok(Err("a position, not a game: convert to obf or egaroucid")),
     }
-    Ok(1)
+    Ok(Ok(1))
 }

@@ -1,6 +1,7 @@
 //! One game with everything a record may say about it.
 
-use crate::board::{Diagram, NotationError, ScoredDiagram, Square, Transcript};
+use super::result::{Finish, GameResult};
+use crate::board::{Diagram, IllegalMove, ScoredDiagram, Side, Square, Transcript, mirrored, start_of};
 
 /// A player's note on a move.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -9,29 +10,6 @@ pub struct MoveNote {
     pub evaluation: Option<f32>,
     /// Thinking time.
     pub seconds: Option<f32>,
-}
-
-/// How a game came to its result.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Finish {
-    /// By the discs on the board, or unknown.
-    #[default]
-    Played,
-    /// A player gave up.
-    Resigned,
-    /// A player ran out of time, or lost by an illegal move or a crash: the position does not show it.
-    Forfeited,
-    /// The players agreed on it.
-    Agreed,
-}
-
-/// The result of a game.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct GameResult {
-    /// Disc difference for black, -64 to 64, empty squares going to the winner.
-    pub discs: i32,
-    /// How it came about.
-    pub finish: Finish,
 }
 
 /// A game, finished or not, from the start position or another one.
@@ -45,12 +23,10 @@ pub struct Game {
     pub black: String,
     /// White's name, empty if unknown.
     pub white: String,
-    /// Where or for what it was played.
-    pub place: Option<String>,
-    /// When it was played, in the record's own form.
-    pub date: Option<String>,
-    /// The time allowed, in GGF's form such as `05:00//02:00`.
-    pub clock: Option<String>,
+    /// What else the record says, under the names of GGF: `PC` (place), `DT` (date), `RB` and `RW` (ratings), `TI` (time), `TY` (type).
+    pub tags: Vec<(String, String)>,
+    /// Discs that the record subtracts from black's in its result. [`Self::result`] is the one before.
+    pub komi: f64,
     /// The result, if known.
     pub result: Option<GameResult>,
 }
@@ -66,9 +42,8 @@ impl Game {
             pass_due: false,
             black,
             white,
-            place: None,
-            date: None,
-            clock: None,
+            tags: Vec::new(),
+            komi: 0.0,
             result: None,
         };
         game.arrive(start);
@@ -88,25 +63,35 @@ impl Game {
         self.pass_due = self.last.side != diagram.side;
     }
 
-    /// A game from the start position. If it is over, its result is set.
-    pub fn from_transcript(transcript: &Transcript) -> Self {
-        let mut game = Self::new(Diagram::START);
-        for &square in transcript.moves() {
-            game.push(square, MoveNote::default()).expect("a transcript holds legal moves only");
-        }
+    /// A game from its moves, from whichever start position the first is legal. If it is over, its result is set.
+    ///
+    /// # Errors
+    /// The first illegal move.
+    pub fn from_moves(moves: &[Square]) -> Result<Self, String> {
+        let mut game = Self::new(start_of(moves));
+        moves.iter().try_for_each(|&square| game.push(square, MoveNote::default()))?;
         game.result = game.score_on_board();
-        game
+        Ok(game)
+    }
+
+    /// What the record says under a name of GGF; empty if nothing.
+    pub fn tag(&self, name: &str) -> &str {
+        self.tags.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+
+    /// Adds what the record says under a name of GGF.
+    pub fn add_tag(&mut self, name: &str, value: impl Into<String>) {
+        self.tags.push((name.to_owned(), value.into()));
     }
 
     /// Adds a move of the player to move. A pass before it is implied.
     ///
     /// # Errors
     /// The rules do not allow it.
-    pub fn push(&mut self, square: Square, note: MoveNote) -> Result<(), NotationError> {
+    pub fn push(&mut self, square: Square, note: MoveNote) -> Result<(), String> {
         let ply = self.moves.len() + 1;
-        let next = self.last.try_play(square);
-        let next = next.map_err(|reason| NotationError::Illegal { ply, square, reason })?;
-        self.arrive(next);
+        let illegal = |reason: IllegalMove| format!("move {ply} ({square}): {reason}");
+        self.arrive(self.last.try_play(square).map_err(illegal)?);
         self.moves.push((square, note));
         Ok(())
     }
@@ -154,10 +139,34 @@ impl Game {
         })
     }
 
-    /// The game as a transcript, or `None` if it did not begin at the start position.
+    /// The moves and passes in order, each with the side that made it; a pass has no square.
+    pub fn turns(&self) -> impl Iterator<Item = (Side, Option<(Square, MoveNote)>)> {
+        let mut side = self.start.side;
+        let moves = self.steps().zip(&self.moves).map(|((diagram, _), &played)| (diagram.side, Some(played)));
+        let end = (self.last.side, None);
+        let mut turns = Vec::with_capacity(self.moves.len() + 1);
+        for (mover, played) in moves.chain([end]) {
+            let is_end = played.is_none();
+            if mover != side && !(is_end && self.pass_due) {
+                turns.push((side, None));
+            }
+            if !is_end {
+                turns.push((mover, played));
+                side = mover.other();
+            }
+        }
+        turns.into_iter()
+    }
+
+    /// The game as a transcript, mirrored if it began at the mirrored start, or `None` if it began elsewhere.
     pub fn transcript(&self) -> Option<Transcript> {
-        let moves: Vec<_> = self.moves.iter().map(|&(square, _)| square).collect();
-        (self.start == Diagram::START).then(|| Transcript::from_moves(&moves).expect("a game holds legal moves only"))
+        let turn = match self.start {
+            Diagram::START => |square| square,
+            Diagram::MIRRORED_START => mirrored,
+            _ => return None,
+        };
+        let moves: Vec<_> = self.moves.iter().map(|&(square, _)| turn(square)).collect();
+        Some(Transcript::from_moves(&moves).expect("a game holds legal moves only"))
     }
 
     /// The result by the discs on the board, or `None` if the game is not over.

@@ -7,9 +7,10 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::game::{Finish, Game, GameResult, MoveNote};
+use super::RecordError;
+use super::game::{Game, MoveNote};
 use super::lines::without_mark;
-use super::{Fault, Place, RecordError};
+use super::result::{Finish, GameResult};
 use crate::board::{Diagram, Side, Square, Transcript, excerpt};
 
 /// What [`Header::format`] says.
@@ -94,6 +95,8 @@ pub enum End {
     /// It was played out.
     #[default]
     Played,
+    /// The player gave up.
+    Resigned,
     /// By a move against the rules.
     Illegal,
     /// A player did not answer in time.
@@ -207,9 +210,10 @@ impl GameLine {
         }
         game.black.clone_from(&players[self.black]);
         game.white.clone_from(&players[self.white]);
-        game.place = Some("flipside".to_owned());
+        game.add_tag("PC", "flipside");
         let finish = match self.end {
             End::Played => Finish::Played,
+            End::Resigned => Finish::Resigned,
             End::Time | End::Illegal | End::Failure => Finish::Forfeited,
         };
         game.result = Some(GameResult { discs: self.discs, finish });
@@ -235,15 +239,14 @@ pub(crate) fn is_cut_off(line: &[u8]) -> bool {
     !is_whole && (begins(br#"{"game":"#) || begins(br#"{"player":"#)) || line.iter().all(|&byte| byte == 0)
 }
 
-/// The games of a log, with an error for each that cannot be read; [`Fault::CutOff`] for a last line that was cut off.
+/// The games of a log, with an error for each that cannot be read, and one for a last line that was cut off.
 pub fn read(bytes: &[u8]) -> impl Iterator<Item = Result<Game, RecordError>> + Send {
     let mut players = Vec::new();
     let text = without_mark(bytes);
     let unended = text.rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
     let lines = text.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
     lines.filter_map(move |(i, line)| {
-        let error = |fault| Some(Err(RecordError { place: Place::Line(i + 1), fault }));
-        let fault = |reason| error(Fault::Log(reason));
+        let error = |reason: &str| RecordError::on_line(i + 1, reason);
         match Line::parse(line) {
             Ok(Line::Log(_)) => {
                 // Another log after the first has its own players.
@@ -255,9 +258,12 @@ pub fn read(bytes: &[u8]) -> impl Iterator<Item = Result<Game, RecordError>> + S
                 None
             }
             Ok(Line::Game(game)) if game.is_between(players.len()) => Some(Ok(game.game(&players))),
-            Ok(Line::Game(_)) => fault(NOT_INTRODUCED.to_owned()),
-            Err(_) if std::ptr::eq(line, unended) && is_cut_off(line) => error(Fault::CutOff),
-            Err(reason) => fault(reason),
+            Ok(Line::Game(_)) => Some(Err(error(NOT_INTRODUCED))),
+            Err(_) if std::ptr::eq(line, unended) && is_cut_off(line) => {
+                let cut_off = error("this line was cut off: the file ends within it");
+                Some(Err(RecordError { is_cut_off_end: true, ..cut_off }))
+            }
+            Err(reason) => Some(Err(error(&reason))),
         }
     })
 }

@@ -2,7 +2,7 @@
 
 use super::format::Format;
 use super::game::Game;
-use super::{RecordError, ggf, lines, log, wthor};
+use super::{RecordError, lines, log, neural, tree, wthor};
 use crate::board::ScoredDiagram;
 
 /// One record of a file.
@@ -14,20 +14,32 @@ pub enum Record {
     Position(ScoredDiagram),
 }
 
+impl Record {
+    /// The position, or the one at the end of the game, without a score.
+    pub fn into_position(self) -> ScoredDiagram {
+        match self {
+            Self::Game(game) => ScoredDiagram { diagram: game.last(), score: None, moves: Vec::new() },
+            Self::Position(position) => position,
+        }
+    }
+}
+
 /// The records of a file.
 pub type Records<'a> = Box<dyn Iterator<Item = Result<Record, RecordError>> + Send + 'a>;
 
-/// The records of a file's content, with an error for each that cannot be read. They are read lazily.
+/// The records of a file's content, with an error for each that cannot be read. They are read lazily. Lines with games and lines with
+/// positions may be mixed; as [`Format::Obf`] all are positions.
 ///
 /// # Errors
 /// The file as a whole cannot be read.
 pub fn read(bytes: &[u8], format: Format) -> Result<Records<'_>, RecordError> {
     Ok(match format {
-        Format::Ggf => Box::new(ggf::read(bytes).map(|game| game.map(Record::Game))),
+        Format::Ggf | Format::Sgf => Box::new(tree::read(bytes).map(|game| game.map(Record::Game))),
         Format::Wthor => Box::new(wthor::read(bytes)?.map(|game| game.map(Record::Game))),
-        Format::F5d6 => Box::new(lines::read_transcripts(bytes).map(|game| game.map(Record::Game))),
+        Format::F5d6 => Box::new(lines::read(bytes)),
         Format::Log => Box::new(log::read(bytes).map(|game| game.map(Record::Game))),
-        Format::Obf => Box::new(lines::read_positions(bytes).map(|position| position.map(Record::Position))),
-        Format::Egaroucid => Box::new(lines::read_egaroucid(bytes).map(|position| position.map(Record::Position))),
+        Format::Obf => Box::new(lines::read(bytes).map(|record| Ok(Record::Position(record?.into_position())))),
+        Format::Egaroucid => Box::new(lines::read_egaroucid(bytes)),
+        Format::NeuralReversi => Box::new(neural::read(bytes)?),
     })
 }

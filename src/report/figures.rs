@@ -5,13 +5,14 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::history::Fit;
 use super::log::RunLog;
-use super::ratings::{Rating, ratings};
+use super::ratings::Rating;
 use super::status::{RunState, Status};
 use crate::board::Position;
 use crate::eval::{Accuracy, PatternEvaluator, accuracy, static_value, strongest_configurations};
 use crate::games::{GamesReader, games_file};
-use crate::train::{BEST, LAST, TrainError, TrainEvent, parent_of};
+use crate::train::{BEST, LAST, TrainError, parent_of};
 use crate::weights::WeightFile;
 
 /// All figures of a run.
@@ -26,7 +27,7 @@ pub struct Figures {
     /// How well the weights predicted new games, over time, in some of the generations.
     pub validation: Vec<Validated>,
     /// The loss of each fit on the games that it held out.
-    pub held_out: Vec<StageLoss>,
+    pub held_out: Vec<Fit>,
     /// The time of each phase.
     pub phases: Vec<PhaseTime>,
     /// The hash of the weights that the run began with, if any.
@@ -43,21 +44,6 @@ pub struct Figures {
     pub earlier_ends: Vec<u32>,
     /// Games of a generation that there was no time to finish, which its last fit learned.
     pub games_beyond: u64,
-}
-
-/// The loss of a fit on the games held out.
-#[derive(Clone, Debug, Serialize)]
-pub struct StageLoss {
-    /// Generations played before.
-    pub generation: u32,
-    /// Hours of the run.
-    pub hours: f64,
-    /// Over all positions.
-    pub all: Option<f64>,
-    /// By number of empties, 0 to 60.
-    pub by_empties: Vec<Option<f64>>,
-    /// The slope of the line that best predicts the labels from the values, likewise; empty if it was not written.
-    pub slopes: Vec<Option<f64>>,
 }
 
 /// The numbers of empties shown in plots over time.
@@ -151,109 +137,67 @@ impl Figures {
     pub fn of(directory: &Path) -> Result<Self, TrainError> {
         let log = RunLog::read(directory)?;
         let weights = Weights::of(&directory.join(BEST), &log);
-        let ratings = ratings(&log.events);
-        let status = Status::rated(&log, &ratings);
+        let (status, history) = (Status::of(&log), &log.history);
         let may_go_beyond = status.state == RunState::Finished && status.games_at_hand[0] > 0;
         let last = may_go_beyond.then(|| WeightFile::load(directory.join(LAST)).ok()).flatten();
-        let mut figures = Self {
+        let at = |values: &[Option<f64>]| SOME_EMPTIES.map(|empties| *values.get(empties)?);
+        let validated = history.learned.iter().filter(|learned| !learned.errors.is_empty()).map(|learned| Validated {
+            generation: learned.generation,
+            hours: learned.hours,
+            errors: at(&learned.errors),
+            slopes: at(&learned.slopes),
+        });
+        let mut validation: Vec<_> = validated.collect();
+        thin(&mut validation, VALIDATED);
+        let mut earlier_ends = history.ends.clone();
+        earlier_ends.dedup();
+        earlier_ends.retain(|end| *end < history.generations);
+        Ok(Self {
             games_beyond: last.map_or(0, |last| last.provenance.games.saturating_sub(status.games)),
             status,
-            ratings,
-            losses: Vec::new(),
-            validation: Vec::new(),
-            held_out: Vec::new(),
-            phases: (1..=log.config.phases.len()).map(|phase| PhaseTime { phase, ..PhaseTime::default() }).collect(),
+            ratings: history.gates(),
+            losses: history.learned.iter().map(|learned| (learned.generation, learned.hours, learned.loss)).collect(),
+            validation,
+            held_out: history.fits.clone(),
+            phases: phases(&log),
             weights_fault: weights.as_ref().err().cloned(),
             weights: weights.ok(),
             config: log.config.to_toml(),
             parent: parent_of(directory)?,
-            builds: Vec::new(),
-            earlier_ends: Vec::new(),
-        };
-        figures.collect(&log);
-        figures.time_phases(&log);
-        figures.earlier_ends.dedup();
-        figures.earlier_ends.retain(|end| *end < log.generation());
-        figures.phases.retain(|phase| phase.generations > 0);
-        thin(&mut figures.validation, VALIDATED);
-        Ok(figures)
+            builds: history.builds.clone(),
+            earlier_ends,
+        })
     }
+}
 
-    /// Collects what was measured and changed, in order.
-    fn collect(&mut self, log: &RunLog) {
-        let mut elapsed = 0.0;
-        for event in &log.events {
-            elapsed = event.elapsed_after(elapsed);
-            let hours = elapsed / 3600.0;
-            match event {
-                TrainEvent::End { generation, finished: true, .. } => self.earlier_ends.push(*generation),
-                TrainEvent::OtherBuild { generation, before, now } => {
-                    self.builds.push((*generation, before.clone(), now.clone()));
-                }
-                TrainEvent::Learned { generation, loss, errors_by_empties, slopes_by_empties, .. } => {
-                    self.losses.push((generation + 1, hours, *loss));
-                    if !errors_by_empties.is_empty() {
-                        let at = |values: &[Option<f64>]| SOME_EMPTIES.map(|empties| *values.get(empties)?);
-                        self.validation.push(Validated {
-                            generation: generation + 1,
-                            hours,
-                            errors: at(errors_by_empties),
-                            slopes: at(slopes_by_empties),
-                        });
-                    }
-                }
-                TrainEvent::Fitted { generation, held_out, held_out_by_empties, slopes_by_empties, .. } => {
-                    self.held_out.push(StageLoss {
-                        generation: *generation,
-                        hours,
-                        all: *held_out,
-                        by_empties: held_out_by_empties.clone(),
-                        slopes: slopes_by_empties.clone(),
-                    });
-                }
-                _ => {}
-            }
+/// What was done in each phase, and how long it took.
+fn phases(log: &RunLog) -> Vec<PhaseTime> {
+    let number = |generation: u32| log.config.phase_number(generation.saturating_sub(1));
+    let count = log.config.phases.len();
+    let mut phases: Vec<_> = (1..=count).map(|phase| PhaseTime { phase, ..PhaseTime::default() }).collect();
+    // By phase, games, positions and seconds of the generations that were played in one session.
+    let mut timed = vec![(0, 0, 0.0); count];
+    for learned in &log.history.learned {
+        let number = number(learned.generation);
+        let phase = &mut phases[number];
+        phase.generations += 1;
+        phase.games += learned.games;
+        phase.positions += learned.positions;
+        phase.playing += learned.playing;
+        phase.learning += learned.learning;
+        if learned.is_whole {
+            let (games, positions, seconds) = timed[number];
+            timed[number] = (games + learned.games, positions + learned.positions, seconds + learned.playing);
         }
     }
-
-    /// Counts what was done in each phase, and how long it took.
-    fn time_phases(&mut self, log: &RunLog) {
-        let phase = |generation: u32| log.config.phase_number(generation);
-        let (mut games_before, mut positions_before) = (0, 0);
-        // By phase, games, positions and seconds of the generations that were played in one session.
-        let (mut timed, mut is_whole) = (vec![(0, 0, 0.0); self.phases.len()], true);
-        for event in &log.events {
-            match event {
-                TrainEvent::Start { resumed, .. } => is_whole = !resumed,
-                TrainEvent::Learned { generation, games, positions, playing, seconds, .. } => {
-                    let number = phase(*generation);
-                    let phase = &mut self.phases[number];
-                    let new_games = games.saturating_sub(games_before);
-                    let new_positions = positions.saturating_sub(positions_before);
-                    phase.generations += 1;
-                    phase.games += new_games;
-                    phase.positions += new_positions;
-                    (games_before, positions_before) = (*games, *positions);
-                    if std::mem::replace(&mut is_whole, true) {
-                        let (games, positions, seconds) = &mut timed[number];
-                        (*games, *positions, *seconds) =
-                            (*games + new_games, *positions + new_positions, *seconds + playing);
-                    }
-                    phase.playing += playing;
-                    phase.learning += seconds;
-                }
-                TrainEvent::Fitted { generation, seconds, .. } => {
-                    self.phases[phase(generation.saturating_sub(1))].fitting += seconds;
-                }
-                TrainEvent::Gate { generation, seconds, .. } => self.phases[phase(*generation)].gates += seconds,
-                _ => {}
-            }
-        }
-        for (phase, (games, positions, seconds)) in self.phases.iter_mut().zip(timed) {
-            let rate = |count: u64| (seconds > 0.0).then(|| count as f64 / seconds);
-            (phase.games_a_second, phase.positions_a_second) = (rate(games), rate(positions));
-        }
+    log.history.fits.iter().for_each(|fit| phases[number(fit.generation)].fitting += fit.seconds);
+    log.history.gates().iter().for_each(|gate| phases[number(gate.generation)].gates += gate.seconds);
+    for (phase, (games, positions, seconds)) in phases.iter_mut().zip(timed) {
+        let rate = |count: u64| (seconds > 0.0).then(|| count as f64 / seconds);
+        (phase.games_a_second, phase.positions_a_second) = (rate(games), rate(positions));
     }
+    phases.retain(|phase| phase.generations > 0);
+    phases
 }
 
 /// Keeps at most `most` values, evenly spread, with the last.
@@ -311,7 +255,7 @@ impl Weights {
 /// Labelled positions of the newest kept games, each with the game's result in discs for the player to move.
 fn known_results(log: &RunLog) -> Vec<(Position, i32)> {
     let (mut known, mut games) = (Vec::new(), 0);
-    for generation in (0..=log.generation()).rev() {
+    for generation in (0..=log.history.generations).rev() {
         let Ok(mut reader) = GamesReader::open(games_file(&log.directory, generation)) else { continue };
         while let Ok(Some(raw)) = reader.next_frame() {
             let Ok(new) = raw.decode() else { break };

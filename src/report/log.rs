@@ -1,14 +1,15 @@
 //! Reading a run directory without disturbing the run.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use super::history::{Ending, History};
 use crate::clock::unix_seconds;
 use crate::games::{games_file, games_in};
 use crate::storage::FileError;
-use crate::train::{Budget, LOCK, TrainConfig, TrainError, TrainEvent, events, metrics, stored_config};
+use crate::train::{Live, TrainConfig, TrainError, events, metrics, stored_config};
 
 /// A run as its directory shows it.
 #[derive(Clone, Debug)]
@@ -17,10 +18,10 @@ pub struct RunLog {
     pub directory: PathBuf,
     /// The run's configuration.
     pub config: TrainConfig,
-    /// What happened, in order.
-    pub events: Vec<TrainEvent>,
-    /// Whether a process is running it.
-    pub is_running: bool,
+    /// What happened.
+    pub history: History,
+    /// What the process that works on it is doing; [`Live::of_run`].
+    pub live: Option<Option<Live>>,
     /// When one of its files was last written, in seconds since 1970.
     pub last_sign: u64,
     /// Bytes on the disk.
@@ -36,49 +37,34 @@ impl RunLog {
     /// No run, or files that cannot be read.
     pub fn read(directory: &Path) -> Result<Self, TrainError> {
         // First of all: a run that ends meanwhile must not look broken off.
-        let is_running = is_locked(directory);
+        let live = Live::of_run(directory);
         let config = stored_config(directory)?;
-        let events = events(&metrics(directory)?).collect();
+        let events: Vec<_> = events(&metrics(directory)?).collect();
+        let history = History::of(&events);
         let (last_sign, bytes) = written(directory).map_err(FileError::io(directory))?;
-        let mut log =
-            Self { directory: directory.to_owned(), config, events, is_running, last_sign, bytes, at_hand: 0 };
-        log.at_hand = games_in(&games_file(directory, log.generation()));
-        Ok(log)
+        let at_hand = games_in(&games_file(directory, history.generations));
+        Ok(Self { directory: directory.to_owned(), config, history, live, last_sign, bytes, at_hand })
     }
 
-    /// Generations learned.
-    pub fn generation(&self) -> u32 {
-        let of = |event: &TrainEvent| match event {
-            TrainEvent::Learned { generation, .. } => generation + 1,
-            TrainEvent::Start { generation, .. } => *generation,
-            _ => 0,
-        };
-        self.events.iter().map(of).max().unwrap_or(0)
-    }
-
-    /// The budget of the last session, and when it began, in seconds since 1970.
-    pub fn last_start(&self) -> Option<(Budget, u64)> {
-        self.events.iter().rev().find_map(|event| match event {
-            TrainEvent::Start { budget, time, .. } => Some((*budget, *time)),
-            _ => None,
-        })
+    /// Whether a process is working on it.
+    pub fn is_running(&self) -> bool {
+        self.live.is_some()
     }
 
     /// Whether the last session ended with its budget used up.
     pub fn is_finished(&self) -> bool {
-        matches!(self.events.last(), Some(TrainEvent::End { finished: true, .. }))
+        !self.is_running() && self.history.ending == Some(Ending::Finished)
     }
 
     /// Seconds of work, up to now if it is running; not fewer than its events say, even if the clock was set back.
     pub fn elapsed(&self) -> f64 {
-        let start = |event: &TrainEvent| match event {
-            TrainEvent::Start { elapsed, time, .. } if self.is_running && *time > 0 => Some((*elapsed, *time)),
-            _ => None,
-        };
-        let of_session = self.events.iter().rev().take_while(|event| !matches!(event, TrainEvent::End { .. }));
-        let by_clock = of_session.filter_map(start).next();
-        let by_clock = by_clock.map_or(0.0, |(before, began)| before + unix_seconds().saturating_sub(began) as f64);
-        self.events.iter().filter_map(TrainEvent::elapsed).fold(by_clock, f64::max)
+        let History { seconds, began, ending, .. } = &self.history;
+        match began {
+            Some((time, before)) if self.is_running() && ending.is_none() => {
+                seconds.max(before + unix_seconds().saturating_sub(*time) as f64)
+            }
+            _ => *seconds,
+        }
     }
 }
 
@@ -100,12 +86,6 @@ fn written(folder: &Path) -> io::Result<(u64, u64)> {
         }
     }
     Ok((last, bytes))
-}
-
-/// Whether a process holds the lock of a run. Trying takes it for a moment; a run that begins just then waits.
-fn is_locked(directory: &Path) -> bool {
-    let lock = File::open(directory.join(LOCK));
-    lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! How runs went, from their directories, whether they are running or not.
 //!
-//! [`RunLog`] reads a run's directory without disturbing the run, [`Status`] sums it up, and [`page()`] makes a page about one run or
+//! [`RunLog`] reads a run's directory without disturbing the run, [`History`] folds its events, [`Status`] sums it up, and [`page()`] makes a page about one run or
 //! several that needs nothing but a browser.
 
 mod figures;
+mod history;
 mod log;
 mod page;
 mod plot;
@@ -11,10 +12,11 @@ mod ratings;
 mod status;
 mod tensorboard;
 
-pub use figures::{Board, Figures, PhaseTime, SOME_EMPTIES, StageLoss, Validated, Weights};
+pub use figures::{Board, Figures, PhaseTime, SOME_EMPTIES, Validated, Weights};
+pub use history::{Ending, Fit, History, Learned};
 pub use log::RunLog;
 pub use page::page;
 pub use plot::{Chart, Line};
-pub use ratings::{Rating, ratings};
+pub use ratings::Rating;
 pub use status::{RunState, Status};
 pub use tensorboard::TensorBoard;

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::figures::{Board, Figures, PhaseTime, SHOWN_EMPTIES, SOME_EMPTIES, StageLoss};
+use super::figures::{Board, Figures, PhaseTime, SHOWN_EMPTIES, SOME_EMPTIES};
+use super::history::Fit;
 use super::plot::{Chart, Line};
 use super::status::RunState;
 use crate::text::{bytes, count, counted, duration, elo, or_dash, typed};
@@ -27,7 +28,7 @@ pub fn page(runs: &[Figures], reload: Option<u32>) -> String {
     add("<h2>Strength</h2>\n".to_owned());
     add(figure(
         &strength(runs),
-        "Elo over the built-in <code>mobility</code>, which is the same in every run, with 95% intervals: \
+        "Elo relative to the built-in weights <code>default</code>, which are the same in every run, with 95% intervals: \
         one fit over all games of all gates.",
     ));
     add("<h2>Learning</h2>\n".to_owned());
@@ -121,7 +122,7 @@ fn verdict(run: &Figures) -> String {
                 _ => "not significantly stronger than",
             };
             format!(
-                "Its best weights, after generation {}, are <strong>{verdict} <code>mobility</code></strong>: Elo {}.{newest}",
+                "Its best weights, after generation {}, are <strong>{verdict} <code>default</code></strong>: Elo {}.{newest}",
                 best.generation,
                 elo(best.elo)
             )
@@ -184,7 +185,7 @@ fn strength(runs: &[Figures]) -> Chart {
         band: run.ratings.iter().map(|rating| (rating.hours, rating.elo[1], rating.elo[2])).collect(),
         marked: true,
     };
-    timed(runs, "Strength over time", "Elo over mobility", runs.iter().map(of).collect())
+    timed(runs, "Strength over time", "Elo relative to default", runs.iter().map(of).collect())
 }
 
 fn losses(runs: &[Figures]) -> Chart {
@@ -218,8 +219,8 @@ fn over_time(runs: &[Figures], title: &str, y: &str, points: impl Fn(&Figures, u
     timed(runs, title, y, lines.collect())
 }
 
-fn from_fit_to_fit(run: &Figures, at: usize, values: impl Fn(&StageLoss) -> &Vec<Option<f64>>) -> Vec<(f64, f64)> {
-    let value = |fit: &StageLoss| Some((fit.hours, (*values(fit).get(SOME_EMPTIES[at])?)?));
+fn from_fit_to_fit(run: &Figures, at: usize, values: impl Fn(&Fit) -> &Vec<Option<f64>>) -> Vec<(f64, f64)> {
+    let value = |fit: &Fit| Some((fit.hours, (*values(fit).get(SOME_EMPTIES[at])?)?));
     run.held_out.iter().filter_map(value).collect()
 }
 

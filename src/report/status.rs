@@ -4,10 +4,11 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::history::Ending;
 use super::log::RunLog;
-use super::ratings::{Rating, ratings};
+use super::ratings::Rating;
 use crate::clock::unix_seconds;
-use crate::train::{Budget, TrainEvent, WorkerStatus, Workers};
+use crate::train::{Budget, WorkerStatus, Workers};
 
 /// What a run is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -42,6 +43,18 @@ pub struct Status {
     pub run: String,
     /// What it is doing.
     pub state: RunState,
+    /// Why it was stopped, if that is known.
+    pub reason: Option<String>,
+    /// The process that works on it.
+    pub pid: Option<u32>,
+    /// The machine that this process runs on.
+    pub host: Option<String>,
+    /// The step at hand: `starting`, `playing`, `learning`, `fitting` or `gate`.
+    pub doing: Option<String>,
+    /// The share of this step that is done, 0 to 1.
+    pub done: Option<f64>,
+    /// Seconds until this step is done, at its pace so far.
+    pub seconds_of_step: Option<f64>,
     /// Pattern set.
     pub patterns: String,
     /// The current phase, from 1.
@@ -82,47 +95,40 @@ pub struct Status {
 impl Status {
     /// The status of a run.
     pub fn of(log: &RunLog) -> Self {
-        Self::rated(log, &ratings(&log.events))
-    }
-
-    /// The status of a run whose gates are rated.
-    pub(super) fn rated(log: &RunLog, ratings: &[Rating]) -> Self {
-        let mut status = Self {
+        let history = &log.history;
+        let (state, reason) = state(log);
+        let live = log.live.clone().flatten();
+        let gates = history.gates();
+        let (generations, games, seconds) = (history.generations, history.games, log.elapsed());
+        let games_at_hand = [log.at_hand, log.config.phase(generations).games];
+        let (_, left) = history.budget.used_after(seconds, generations, games, games_at_hand);
+        Self {
             run: log.directory.display().to_string(),
-            state: state(log),
+            state,
+            reason,
+            pid: live.as_ref().map(|live| live.pid),
+            host: live.as_ref().map(|live| live.host.clone()),
+            doing: live.as_ref().map(|live| live.doing.clone()),
+            done: live.as_ref().map(|live| live.done),
+            seconds_of_step: live.as_ref().and_then(|live| live.seconds_left),
             patterns: log.config.patterns.clone(),
-            phase: log.config.phase_number(log.generation()) + 1,
+            phase: log.config.phase_number(generations) + 1,
             phases: log.config.phases.len(),
-            generations: log.generation(),
-            games_at_hand: [log.at_hand, log.config.phase(log.generation()).games],
-            games: 0,
-            positions: 0,
-            loss: None,
-            held_out: None,
-            last: None,
-            best: None,
-            seconds: log.elapsed(),
-            budget: log.last_start().map_or(Budget::default(), |(budget, _)| budget),
-            seconds_left: None,
+            generations,
+            games_at_hand,
+            games,
+            positions: history.positions,
+            loss: history.loss(),
+            held_out: history.fits.last().and_then(|fit| fit.all),
+            last: gates.last().copied(),
+            best: gates.iter().rev().find(|gate| gate.promoted).copied(),
+            seconds,
+            budget: history.budget,
+            seconds_left: if log.is_finished() { Some(0.0) } else { left },
             bytes: log.bytes,
             seconds_since_sign: unix_seconds().saturating_sub(log.last_sign),
             workers: workers(log),
-        };
-        for event in &log.events {
-            match event {
-                TrainEvent::Learned { loss, games, positions, .. } => {
-                    (status.loss, status.games, status.positions) = (Some(*loss), *games, *positions);
-                }
-                TrainEvent::Fitted { held_out, .. } => status.held_out = *held_out,
-                _ => {}
-            }
         }
-        status.last = ratings.last().copied();
-        status.best = ratings.iter().rev().find(|rating| rating.promoted).copied();
-        let Self { seconds, generations, games, games_at_hand, .. } = status;
-        let (_, left) = status.budget.used_after(seconds, generations, games, games_at_hand);
-        status.seconds_left = if log.is_finished() { Some(0.0) } else { left };
-        status
     }
 }
 
@@ -130,18 +136,18 @@ impl Status {
 /// has been silent for a minute.
 fn workers(log: &RunLog) -> Vec<WorkerStatus> {
     let Some(Workers { at, mut workers }) = Workers::of_run(&log.directory) else { return Vec::new() };
-    let is_of_session = log.is_running && log.last_start().is_none_or(|(_, began)| at >= began);
+    let is_of_session = log.is_running() && log.history.began.is_none_or(|(began, _)| at >= began);
     for worker in &mut workers {
         worker.present &= is_of_session && worker.seconds_since_sign() < 60;
     }
     workers
 }
 
-fn state(log: &RunLog) -> RunState {
-    match log.events.last() {
-        _ if log.is_running => RunState::Running,
-        _ if log.is_finished() => RunState::Finished,
-        Some(TrainEvent::End { .. }) => RunState::Stopped,
-        _ => RunState::BrokenOff,
+fn state(log: &RunLog) -> (RunState, Option<String>) {
+    match &log.history.ending {
+        _ if log.is_running() => (RunState::Running, None),
+        Some(Ending::Finished) => (RunState::Finished, None),
+        Some(Ending::Stopped(reason)) => (RunState::Stopped, reason.clone()),
+        None => (RunState::BrokenOff, Some("its process was killed, or the machine went down".to_owned())),
     }
 }

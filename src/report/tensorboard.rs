@@ -9,6 +9,7 @@ use std::path::Path;
 use crc::{CRC_32_ISCSI, Crc};
 use prost::Message;
 
+use super::history::History;
 use crate::clock::{since_1970, unix_seconds};
 use crate::train::TrainEvent;
 
@@ -57,7 +58,10 @@ struct Scalar {
 
 /// An event file that grows.
 #[derive(Debug)]
-pub struct TensorBoard(File);
+pub struct TensorBoard {
+    file: File,
+    history: History,
+}
 
 impl TensorBoard {
     /// Begins a file in a run's directory, with the time in its name; each session of a run has one.
@@ -67,7 +71,7 @@ impl TensorBoard {
     pub fn create(directory: &Path) -> io::Result<Self> {
         let (seconds, process) = (unix_seconds(), std::process::id());
         let path = directory.join(format!("events.out.tfevents.{seconds:010}.flipside.{process}"));
-        let mut board = Self(File::create(path)?);
+        let mut board = Self { file: File::create(path)?, history: History::of_run(directory) };
         let file_version = Some("brain.Event:2".to_owned());
         board.write(&Event { wall_time: since_1970().as_secs_f64(), file_version, ..Event::default() })?;
         Ok(board)
@@ -80,11 +84,12 @@ impl TensorBoard {
     /// The file system's.
     pub fn add(&mut self, event: &TrainEvent) -> io::Result<()> {
         let wall_time = since_1970().as_secs_f64();
+        self.history.add(event);
         if let TrainEvent::Start { generation, resumed: true, .. } = event {
             let session_log = Some(SessionLog { status: Some(SessionLog::START) });
             return self.write(&Event { wall_time, step: i64::from(*generation) + 1, session_log, ..Event::default() });
         }
-        let (step, scalars) = scalars(event);
+        let (step, scalars) = scalars(event, &self.history);
         let finite = scalars.into_iter().filter(|(_, value)| value.is_finite());
         let value: Vec<_> = finite.map(|(tag, value)| Scalar { tag, simple_value: Some(value as f32) }).collect();
         if value.is_empty() {
@@ -95,7 +100,7 @@ impl TensorBoard {
     }
 
     fn write(&mut self, event: &Event) -> io::Result<()> {
-        self.0.write_all(&record(&event.encode_to_vec()))
+        self.file.write_all(&record(&event.encode_to_vec()))
     }
 }
 
@@ -112,7 +117,7 @@ fn masked(bytes: &[u8]) -> [u8; 4] {
 }
 
 /// The generations played, and numbers with their names.
-fn scalars(event: &TrainEvent) -> (u32, Vec<(String, f64)>) {
+fn scalars(event: &TrainEvent, history: &History) -> (u32, Vec<(String, f64)>) {
     let named = |scalars: &[(&str, f64)]| scalars.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
     match event {
         TrainEvent::Learned { generation, loss, games, positions, playing, seconds, elapsed, .. } => {
@@ -133,13 +138,10 @@ fn scalars(event: &TrainEvent) -> (u32, Vec<(String, f64)>) {
             all.extend(by_empties.filter_map(|(at, loss)| Some((format!("held out by empties/{at:02}"), (*loss)?))));
             (*generation, all)
         }
-        TrainEvent::Gate { generation, best, baseline, seconds, .. } => {
-            let mut all: Vec<(String, f64)> = named(&[
-                ("elo over mobility/elo", baseline.elo[0]),
-                ("elo over mobility/low", baseline.elo[1]),
-                ("elo over mobility/high", baseline.elo[2]),
-                ("seconds/gate", *seconds),
-            ]);
+        TrainEvent::Gate { generation, best, seconds, .. } => {
+            let mut all: Vec<(String, f64)> = named(&[("seconds/gate", *seconds)]);
+            let rated = history.gates().last().map(|gate| ["elo", "low", "high"].into_iter().zip(gate.elo));
+            all.extend(rated.into_iter().flatten().map(|(end, elo)| (format!("elo relative to default/{end}"), elo)));
             all.extend(best.map(|result| ("elo over the best/elo".to_owned(), result.elo[0])));
             (generation + 1, all)
         }

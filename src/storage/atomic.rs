@@ -4,17 +4,20 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
+use super::lock::open_locked;
 use crate::threads::lock;
 
 /// Writes a file through a temporary one in the same folder: write, fsync, rename over `path`, fsync of the folder. Whatever
 /// happens (an error of `write`, a full disk, a killed process, a power cut) `path` holds either what it held before or all of
 /// the new content.
 ///
-/// A symbolic link stays one: the file it points to is replaced, or created. The new file has the permissions of the one it
-/// replaces. Anything but a regular file (a pipe, a device) cannot be replaced and is written directly.
+/// A symbolic link stays one: the file it points to is replaced, or created. A link that another user planted in a folder which all
+/// may write to is refused. The new file has the permissions of the one it replaces. Anything but a regular file (a pipe, a device)
+/// cannot be replaced and is written directly.
 ///
 /// # Errors
 /// Whatever `write` returns or the file system reports; the temporary file is then removed.
@@ -22,9 +25,9 @@ pub fn atomic_write<R, E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<R, E>,
 ) -> Result<R, E> {
-    let replaced = fs::metadata(path).ok();
-    if replaced.as_ref().is_some_and(|metadata| !metadata.is_file()) {
-        let mut writer = BufWriter::new(OpenOptions::new().write(true).open(path)?);
+    if !is_replaceable(path)? {
+        // Created if it has vanished: then the system's rules for other users' pipes apply too.
+        let mut writer = BufWriter::new(OpenOptions::new().write(true).create(true).truncate(false).open(path)?);
         let result = write(&mut writer)?;
         writer.flush()?;
         return Ok(result);
@@ -89,11 +92,11 @@ impl NewFile {
         path: &Path,
         write: impl FnOnce(&mut File) -> Result<R, E>,
     ) -> Result<(Self, R), E> {
-        let replaced = fs::metadata(path).ok();
+        let target = follow_links(path)?;
+        let replaced = existing(fs::symlink_metadata(&target))?;
         if replaced.as_ref().is_some_and(|metadata| !metadata.is_file()) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file").into());
         }
-        let target = follow_links(path)?;
         let mut temporary = new_temporary(folder_of(&target))?;
         let written = Written::enter(temporary.path());
         if let Some(metadata) = replaced {
@@ -143,12 +146,43 @@ pub fn discard_temporaries() {
     }
 }
 
-/// Checks that [`atomic_write`] can make files in the folder of `path`; leaves nothing behind.
+/// Checks that [`atomic_write`] can write to `path`, and keeps other commands from changing the file there until the result is
+/// dropped: what every command does that will replace a file. `None` if there is no file yet, or only a pipe or a device.
 ///
 /// # Errors
-/// Why not.
-pub fn check_folder(path: &Path) -> io::Result<()> {
-    new_temporary(folder_of(&follow_links(path)?)).map(drop)
+/// Why it cannot be written, such as [`io::ErrorKind::ResourceBusy`]: another command is changing it.
+pub fn claim(path: &Path) -> io::Result<Option<File>> {
+    const PATIENCE: Duration = Duration::from_millis(500);
+    if !is_replaceable(path)? {
+        // The system says why a folder cannot be written. A pipe is not opened: that might wait.
+        return if path.is_dir() { OpenOptions::new().write(true).open(path).map(Some) } else { Ok(None) };
+    }
+    new_temporary(folder_of(&follow_links(path)?))?;
+    // A file that may not be written is not replaced either.
+    match existing(open_locked(path, OpenOptions::new().write(true), PATIENCE)) {
+        Ok(Some(None)) => Err(io::Error::new(
+            io::ErrorKind::ResourceBusy,
+            "another command is changing it: wait until that one ends, or write to another file",
+        )),
+        // There are file systems without locks.
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(None),
+        claimed => Ok(claimed?.flatten()),
+    }
+}
+
+/// Whether what is at a path is replaced as a whole: a regular file, or nothing. A folder is not, but cannot be written otherwise.
+fn is_replaceable(path: &Path) -> io::Result<bool> {
+    check_links(path)?;
+    // The system follows links here, and keeps to its own rules for them. If it does not, nothing is written.
+    Ok(existing(fs::metadata(path))?.is_none_or(|metadata| metadata.is_file()))
+}
+
+/// What was found, or that there is nothing.
+fn existing<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
+    }
 }
 
 /// The path that symbolic links lead to, even if nothing is there.
@@ -156,12 +190,39 @@ fn follow_links(path: &Path) -> io::Result<PathBuf> {
     const LONGEST: usize = 40;
     let mut path = path.to_owned();
     for _ in 0..LONGEST {
-        match fs::read_link(&path) {
-            Ok(next) => path = folder_of(&path).join(next),
-            Err(_) => return Ok(path),
+        check_links(&path)?;
+        match existing(fs::symlink_metadata(&path))? {
+            Some(metadata) if metadata.is_symlink() => path = folder_of(&path).join(fs::read_link(&path)?),
+            _ => return Ok(path),
         }
     }
     Err(io::Error::other("symbolic links that lead to each other"))
+}
+
+/// Refuses a path that leads through a link which another user made in a sticky folder, such as one for temporary files: whoever
+/// writes there would write wherever that user wants. Linux has the same rule for the last part of a path (`fs.protected_symlinks`),
+/// but not for the folders before it, and not everywhere.
+///
+/// # Errors
+/// There is such a link, or a file system that does not say.
+#[cfg_attr(not(unix), expect(unused_variables, reason = "no owners and no sticky folders"))]
+pub(super) fn check_links(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    for part in path.ancestors().filter(|part| *part != Path::new("")) {
+        use std::os::unix::fs::MetadataExt;
+        const STICKY: u32 = 0o1000;
+        let Some(link) = existing(fs::symlink_metadata(part))?.filter(fs::Metadata::is_symlink) else { continue };
+        let folder = fs::metadata(folder_of(part))?;
+        let trusted = [folder.uid(), rustix::process::geteuid().as_raw()];
+        if folder.mode() & STICKY != 0 && !trusted.contains(&link.uid()) {
+            let reason = format!(
+                "`{}` is a link that another user made in a folder for all users: it is not followed; remove it, or name another file",
+                part.display()
+            );
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+        }
+    }
+    Ok(())
 }
 
 /// The folder of a file; the working folder for a bare name.
@@ -306,6 +367,57 @@ mod tests {
         let circle = folder.path().join("circle");
         std::os::unix::fs::symlink("circle", &circle).unwrap();
         assert!(atomic_write(&circle, |w| w.write_all(b"new")).is_err());
+    }
+
+    /// Only root can be two users.
+    #[cfg(unix)]
+    #[test]
+    fn links_that_another_user_planted_are_not_followed() {
+        use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let [shared, home] = ["shared", "home"].map(|name| folder.path().join(name));
+        [&shared, &home].into_iter().for_each(|folder| fs::create_dir(folder).unwrap());
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+        let victim = home.join("profile");
+        fs::write(&victim, "precious").unwrap();
+        let [file, new, inner] = ["file", "new", "inner"].map(|name| shared.join(name));
+        for (link, to) in [(&file, &victim), (&new, &home.join("absent")), (&inner, &home)] {
+            symlink(to, link).unwrap();
+        }
+        let outputs = [file.clone(), new.clone(), inner.join("profile")];
+        // Links of one's own are followed.
+        outputs.iter().for_each(|path| atomic_write(path, |w| w.write_all(b"mine")).unwrap());
+        assert_eq!(names(&home), ["absent", "profile"]);
+        if [&file, &new, &inner].into_iter().any(|link| lchown(link, Some(65_534), Some(65_534)).is_err()) {
+            eprintln!("only root can give links away: not tested");
+            return;
+        }
+        for path in outputs {
+            let errors = [atomic_write(&path, |w| w.write_all(b"theirs")).unwrap_err(), claim(&path).unwrap_err()];
+            assert!(errors.iter().all(|error| error.kind() == io::ErrorKind::PermissionDenied), "{errors:?}");
+        }
+        assert_eq!([&victim, &home.join("absent")].map(|path| fs::read(path).unwrap()), [b"mine", b"mine"]);
+        // In a folder that only its owner may write to, they are his business.
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o755)).unwrap();
+        atomic_write(&file, |w| w.write_all(b"new")).unwrap();
+        assert_eq!(fs::read(&victim).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_file_that_another_is_changing_is_not_claimed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w");
+        assert!(claim(&path).unwrap().is_none());
+        assert!(!path.exists());
+        fs::write(&path, "old").unwrap();
+        let claimed = claim(&path).unwrap();
+        assert!(claimed.is_some());
+        let error = claim(&path).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+        drop(claimed);
+        claim(&path).unwrap();
+        assert!(claim(folder.path()).is_err());
+        assert_eq!(names(folder.path()), ["w"]);
     }
 
     #[cfg(unix)]

@@ -38,10 +38,8 @@ pub struct Container {
 pub enum Packing {
     /// As it is.
     Plain,
-    /// Its bytes at even offsets, then those at odd ones, deflated (RFC 1951).
+    /// Deflated (RFC 1951).
     Deflated,
-    /// A u64 n, then a deflate stream: of the first n bytes those at even offsets, then those at odd ones, then the other bytes.
-    DeflatedInParts,
 }
 
 impl Container {
@@ -79,24 +77,8 @@ impl Container {
 
     /// The bytes of a whole file with a payload.
     pub fn seal(&self, payload: Vec<u8>) -> Vec<u8> {
-        let pairs = payload.len();
-        self.seal_in_parts(payload, pairs)
-    }
-
-    /// [`Self::seal`] for a payload whose first `pairs` bytes are mostly 16-bit numbers and whose others are not. Only
-    /// [`Packing::DeflatedInParts`] treats them differently.
-    ///
-    /// # Panics
-    /// If the payload has fewer bytes.
-    pub fn seal_in_parts(&self, payload: Vec<u8>, pairs: usize) -> Vec<u8> {
-        let header = self.header(&payload);
-        match self.packing {
-            Packing::Plain => [header, payload].concat(),
-            Packing::Deflated => [header, deflate(&payload, payload.len())].concat(),
-            Packing::DeflatedInParts => {
-                [header, (pairs as u64).to_le_bytes().to_vec(), deflate(&payload, pairs)].concat()
-            }
-        }
+        let body = |payload: Vec<u8>| if self.packing == Packing::Plain { payload } else { deflate(&payload) };
+        [self.header(&payload), body(payload)].concat()
     }
 
     /// The value of a whole file. Claimed lengths are checked against what is there before they are trusted.
@@ -128,18 +110,17 @@ impl Container {
         read_bounded(path, self.what, self.limit.min(LARGEST as u64))
     }
 
-    /// Whether the header announces this container's version, whatever else is wrong with the file.
-    pub fn is_version_of(&self, bytes: &[u8]) -> bool {
-        bytes.get(8..12) == Some(&self.version.to_le_bytes())
-    }
-
     /// The payload of a whole file, its header checked.
     ///
     /// # Errors
     /// The first thing that is wrong.
     pub fn payload<'a>(&self, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, FormatError> {
         let payload = self.payload_unchecked(bytes)?;
-        if bytes[20..HEADER] == Sha256::digest(&payload)[..] { Ok(payload) } else { Err(FormatError::Checksum) }
+        if bytes[20..HEADER] == Sha256::digest(&payload)[..] {
+            Ok(payload)
+        } else {
+            Err(damaged("the payload's SHA-256 is not the one in the header (byte 20)".to_owned()))
+        }
     }
 
     /// [`Self::payload`] without the checksum, which takes half as long as all the rest: for bytes built into the program, whose
@@ -149,11 +130,11 @@ impl Container {
     /// The first thing that is wrong otherwise.
     pub fn payload_unchecked<'a>(&self, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, FormatError> {
         let what = self.what;
-        if !self.magic.starts_with(&bytes[..bytes.len().min(8)]) {
-            return Err(FormatError::Magic { what });
+        if bytes.iter().zip(&self.magic).any(|(found, expected)| found != expected) {
+            return Err(FormatError::Foreign { what });
         }
         let Some((header, body)) = bytes.split_first_chunk::<HEADER>() else {
-            return Err(FormatError::TooShort { what, found: bytes.len() });
+            return Err(damaged(format!("it was cut off: only {} bytes, less than a header of {HEADER}", bytes.len())));
         };
         let found = u32::from_le_bytes(header[8..12].try_into().expect("four bytes"));
         if found != self.version {
@@ -161,26 +142,16 @@ impl Container {
         }
         let claimed = u64::from_le_bytes(header[12..20].try_into().expect("eight bytes"));
         if self.packing == Packing::Plain {
-            let is_whole = claimed == body.len() as u64;
-            return is_whole.then_some(Cow::Borrowed(body)).ok_or(FormatError::Length { claimed, found: body.len() });
+            let lengths = || {
+                let found = body.len();
+                damaged(format!("{found} bytes of payload where the header (byte 12) announces {claimed}"))
+            };
+            return if claimed == body.len() as u64 { Ok(Cow::Borrowed(body)) } else { Err(lengths()) };
         }
         if claimed > self.limit {
             return Err(FormatError::TooLarge { what, limit: self.limit });
         }
-        let in_parts = match self.packing {
-            Packing::DeflatedInParts => {
-                body.split_first_chunk().map(|(pairs, body)| (u64::from_le_bytes(*pairs), body))
-            }
-            _ => Some((claimed, body)),
-        };
-        let inflated = match in_parts {
-            Some((pairs, body)) if pairs <= claimed => inflate(body, claimed, pairs),
-            Some((pairs, _)) => {
-                Err(format!("has {claimed} bytes by the header, {pairs} of them in pairs by byte {HEADER}"))
-            }
-            None => Err("ends before it begins".to_owned()),
-        };
-        inflated.map(Cow::Owned).map_err(FormatError::Deflate)
+        inflate(body, claimed).map(Cow::Owned).map_err(FormatError::Damaged)
     }
 
     /// The value of a payload, decoded to its last byte. bincode allocates a string by its claimed length, up to a limit that must be
@@ -196,11 +167,11 @@ impl Container {
             0x40_0000..0x1000_0000 => bincode::serde::borrow_decode_from_slice(payload, config::<0x1000_0000>()),
             _ => bincode::serde::borrow_decode_from_slice(payload, config::<LARGEST>()),
         };
-        let error = |reason| FormatError::Payload { what: self.what, reason };
+        let error = |reason| FormatError::Content { what: self.what, reason };
         match decoded {
             Ok((value, read)) if read == payload.len() => Ok(value),
             Ok((_, read)) => {
-                Err(error(format!("{} bytes are left over at byte {}", payload.len() - read, HEADER + read)))
+                Err(error(format!("{} bytes are left over at byte {read} of the payload", payload.len() - read)))
             }
             Err(DecodeError::UnexpectedEnd { additional }) => {
                 Err(error(format!("{additional} bytes are missing at its end")))
@@ -210,6 +181,10 @@ impl Container {
             Err(other) => Err(error(other.to_string())),
         }
     }
+}
+
+fn damaged(reason: String) -> FormatError {
+    FormatError::Damaged(reason)
 }
 
 /// Appends the payload of a value.

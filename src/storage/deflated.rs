@@ -1,7 +1,4 @@
 //! Payloads that are mostly numbers, deflated (RFC 1951).
-//!
-//! The bytes of 16-bit numbers at even offsets come first, then those at odd ones: the high bytes of small numbers are alike, and
-//! deflate better without low bytes in between.
 
 use std::io::Read;
 
@@ -22,18 +19,12 @@ const CHUNK: usize = 1 << 20;
 /// More than a chunk takes that does not deflate at all.
 const ROOM: usize = CHUNK + CHUNK / 64;
 
-/// Deflates bytes, the first `pairs` of them as 16-bit numbers. Equal bytes give equal results, on any number of threads.
-///
-/// # Panics
-/// If there are fewer bytes than that.
-pub(super) fn deflate(plain: &[u8], pairs: usize) -> Vec<u8> {
-    let (numbers, rest) = plain.split_at(pairs);
-    let parted: Vec<u8> =
-        numbers.iter().step_by(2).chain(numbers.iter().skip(1).step_by(2)).chain(rest).copied().collect();
-    let last = parted.len().saturating_sub(1) / CHUNK;
+/// Deflates bytes. Equal bytes give equal results, on any number of threads.
+pub(super) fn deflate(plain: &[u8]) -> Vec<u8> {
+    let last = plain.len().saturating_sub(1) / CHUNK;
     // Every chunk but the last ends at a whole byte, and the stream continues.
     let flush = |number| if number == last { DeflateFlush::Finish } else { DeflateFlush::SyncFlush };
-    let chunks = parted.par_chunks(CHUNK).enumerate().map(|(number, chunk)| deflate_chunk(chunk, flush(number)));
+    let chunks = plain.par_chunks(CHUNK).enumerate().map(|(number, chunk)| deflate_chunk(chunk, flush(number)));
     let chunks: Vec<Vec<u8>> = chunks.collect();
     // An empty stream needs an end too.
     if chunks.is_empty() { deflate_chunk(&[], DeflateFlush::Finish) } else { chunks.concat() }
@@ -55,39 +46,28 @@ fn deflate_chunk(chunk: &[u8], flush: DeflateFlush) -> Vec<u8> {
     deflated.into_iter().min_by_key(Vec::len).expect("there are strategies")
 }
 
-/// Inflates `length` bytes, the first `pairs` of them 16-bit numbers. Allocates not much more than that, and never much more than what
-/// `deflated` really holds.
+/// Inflates `length` bytes. Allocates not much more than that, and never much more than what `deflated` really holds.
 ///
 /// # Errors
-/// What is wrong, to follow the words `the payload`.
-pub(super) fn inflate(deflated: &[u8], length: u64, pairs: u64) -> Result<Vec<u8>, String> {
+/// What is wrong.
+pub(super) fn inflate(deflated: &[u8], length: u64) -> Result<Vec<u8>, String> {
     // Weights deflate to a third or half.
     let likely = (deflated.len() as u64 * 4).min(length);
-    let mut parted = Vec::with_capacity(likely as usize);
+    let mut plain = Vec::with_capacity(likely as usize);
     let mut decoder = DeflateDecoder::new(deflated);
-    let read = decoder.by_ref().take(length.saturating_add(1)).read_to_end(&mut parted);
-    read.map_err(|error| format!("cannot be inflated after {} bytes: {error}", parted.len()))?;
-    if parted.len() as u64 != length {
-        let more = if parted.len() as u64 > length { " or more" } else { "" };
-        return Err(format!("inflates to {}{more} bytes where the header (byte 12) announces {length}", parted.len()));
+    let read = decoder.by_ref().take(length.saturating_add(1)).read_to_end(&mut plain);
+    read.map_err(|error| format!("the payload cannot be inflated after {} bytes: {error}", plain.len()))?;
+    if plain.len() as u64 != length {
+        let more = if plain.len() as u64 > length { " or more" } else { "" };
+        let found = plain.len();
+        return Err(format!(
+            "the payload inflates to {found}{more} bytes where the header (byte 12) announces {length}"
+        ));
     }
     match decoder.into_inner() {
-        [] => Ok(whole(parted, pairs as usize)),
-        left => Err(format!("ends {} bytes before the file does", left.len())),
+        [] => Ok(plain),
+        left => Err(format!("the payload ends {} bytes before the file does", left.len())),
     }
-}
-
-/// Interleaves the two halves of the first `pairs` bytes again.
-fn whole(mut parted: Vec<u8>, pairs: usize) -> Vec<u8> {
-    let numbers = parted[..pairs].to_vec();
-    let (even, odd) = numbers.split_at(pairs.div_ceil(2));
-    for (to, &from) in parted[..pairs].iter_mut().step_by(2).zip(even) {
-        *to = from;
-    }
-    for (to, &from) in parted[..pairs].iter_mut().skip(1).step_by(2).zip(odd) {
-        *to = from;
-    }
-    parted
 }
 
 #[cfg(test)]
@@ -103,18 +83,15 @@ mod tests {
             // Bytes that deflate well, and bytes that do not at all.
             for alike in [5, 0] {
                 let plain: Vec<u8> = (0..length).map(|_| random.random::<u8>() >> alike).collect();
-                for pairs in [0, length / 2, length] {
-                    let back = inflate(&deflate(&plain, pairs), length as u64, pairs as u64);
-                    assert!(back.as_ref() == Ok(&plain), "{length} {pairs} {alike}");
-                }
+                let back = inflate(&deflate(&plain), length as u64);
+                assert!(back.as_ref() == Ok(&plain), "{length} {alike}");
             }
         }
     }
 
     #[test]
     fn what_is_not_as_announced_is_refused() {
-        let deflated = deflate(&[7; 1000], 1000);
-        let inflate = |deflated: &[u8], length| inflate(deflated, length, length);
+        let deflated = deflate(&[7; 1000]);
         assert!(inflate(&deflated, 999).unwrap_err().contains("1000 or more bytes where"));
         assert!(inflate(&deflated, 1001).unwrap_err().contains("1000 bytes where"));
         assert!(inflate(&deflated[..5], 1000).unwrap_err().contains("cannot be inflated"));

@@ -9,58 +9,29 @@ pub(super) const HEADER: usize = 52;
 /// What is wrong with the content of a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// Shorter than a header.
-    #[error("only {found} bytes: a {what} has a header of {HEADER}; the file is empty or was cut off")]
-    TooShort {
-        /// What it should be.
-        what: &'static str,
-        /// Its length in bytes.
-        found: usize,
-    },
     /// Another kind of file.
     #[error(
         "bytes 0 to 7 are not those of a {what}: this is another kind of file, or a transfer in text mode damaged it"
     )]
-    Magic {
+    Foreign {
         /// What it should be.
         what: &'static str,
     },
     /// A version this program does not know.
     #[error(
-        "{what} of version {found} (byte 8), which this program cannot read (its newest is {newest}): use the program that wrote the file"
+        "{what} of version {found} (byte 8), but this program reads version {newest}: use the program that wrote the file"
     )]
     Version {
         /// What it should be.
         what: &'static str,
         /// The file's version.
         found: u32,
-        /// The newest version that this program reads.
+        /// The version that this program reads.
         newest: u32,
     },
-    /// The payload's length is not the one announced.
-    #[error(
-        "{found} bytes of payload where the header (byte 12) announces {claimed}: the file was cut off or has something appended"
-    )]
-    Length {
-        /// The announced length.
-        claimed: u64,
-        /// The actual length.
-        found: usize,
-    },
-    /// The payload cannot be inflated.
-    #[error("the payload {0}: the file is damaged; take another copy")]
-    Deflate(String),
-    /// The payload is not the one that was written.
-    #[error("the payload's SHA-256 is not the one in the header (byte 20): the file is damaged; take another copy")]
-    Checksum,
-    /// Bytes that are not UTF-8.
-    #[error("byte {offset} is not UTF-8: this is not a {what}")]
-    NotText {
-        /// What it should be.
-        what: &'static str,
-        /// The first byte that is not.
-        offset: usize,
-    },
+    /// Bytes that are not those that were written.
+    #[error("the file is damaged: {0}; take another copy")]
+    Damaged(String),
     /// Too many bytes.
     #[error("more than {limit} bytes, the most that a {what} may have")]
     TooLarge {
@@ -69,12 +40,12 @@ pub enum FormatError {
         /// The limit.
         limit: u64,
     },
-    /// The payload has the right checksum but makes no sense.
-    #[error("the payload of this {what} cannot be decoded: {reason}")]
-    Payload {
+    /// Bytes that are as they were written but make no sense.
+    #[error("this is not the content of a {what}: {reason}")]
+    Content {
         /// What it should be.
         what: &'static str,
-        /// Where decoding stopped.
+        /// What is wrong, and where.
         reason: String,
     },
 }

@@ -6,13 +6,16 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::atomic::check_links;
+
 /// Opens a file and locks it against other processes. As long as one holds it, this is tried again, at most for the time given: a
 /// process that is just starting may hold its parent's lock for a moment. `None` if the file is still locked after that.
 ///
 /// # Errors
-/// The file system's.
+/// The file system's, or a link that another user planted, as for [`atomic_write`](super::atomic_write).
 pub fn open_locked(path: &Path, options: &OpenOptions, patience: Duration) -> io::Result<Option<File>> {
     const PAUSE: Duration = Duration::from_millis(20);
+    check_links(path)?;
     let began = Instant::now();
     loop {
         // Opened each time, since the holder of the lock may replace the file.

@@ -15,7 +15,7 @@ mod lock;
 mod read;
 
 pub use atomic::{
-    atomic_create, atomic_replace, atomic_replace_together, atomic_write, check_folder, discard_temporaries, folder_of,
+    atomic_create, atomic_replace, atomic_replace_together, atomic_write, claim, discard_temporaries, folder_of,
     is_temporary, remove_temporaries,
 };
 pub use container::{Container, Packing, write_whole};

@@ -63,7 +63,7 @@ pub fn read_stream(stream: impl Read, expected: u64, what: &'static str, limit: 
 /// The text of a file of at most `limit` bytes. `what` says what it should be.
 ///
 /// # Errors
-/// The file system's, [`FormatError::TooLarge`], or [`FormatError::NotText`].
+/// The file system's, [`FormatError::TooLarge`], or [`FormatError::Content`].
 pub fn read_text(path: &Path, what: &'static str, limit: u64) -> Result<String, FileError> {
     decode_text(read_bounded(path, what, limit)?, what).map_err(FileError::format(path))
 }
@@ -71,10 +71,12 @@ pub fn read_text(path: &Path, what: &'static str, limit: u64) -> Result<String, 
 /// Bytes as text, without the byte order mark that some editors put before it. `what` says what it should be.
 ///
 /// # Errors
-/// [`FormatError::NotText`].
+/// [`FormatError::Content`].
 pub fn decode_text(bytes: Vec<u8>, what: &'static str) -> Result<String, FormatError> {
-    let not_text =
-        |error: std::string::FromUtf8Error| FormatError::NotText { what, offset: error.utf8_error().valid_up_to() };
+    let not_text = |error: std::string::FromUtf8Error| FormatError::Content {
+        what,
+        reason: format!("byte {} is not UTF-8", error.utf8_error().valid_up_to()),
+    };
     let mut text = String::from_utf8(bytes).map_err(not_text)?;
     if text.starts_with('\u{feff}') {
         text.remove(0);
@@ -114,7 +116,7 @@ mod tests {
         std::fs::write(&path, "\u{feff}a").unwrap();
         assert_eq!(read_text(&path, "text", 4).unwrap(), "a");
         std::fs::write(&path, b"ab\xff").unwrap();
-        assert!(message(3).ends_with("f: byte 2 is not UTF-8: this is not a text"), "{}", message(3));
+        assert!(message(3).ends_with(": byte 2 is not UTF-8"), "{}", message(3));
         // A stream of unknown length that does not end.
         assert_eq!(read_stream(io::repeat(0), 0, "text", 1000).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
     }

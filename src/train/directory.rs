@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::error::TrainError;
+use super::live::Live;
 use crate::games::{games_folder, generations_of_run, has_games_name};
 use crate::storage::{FileError, folder_of, is_temporary, open_locked, read_bounded};
 
@@ -103,6 +104,8 @@ fn lock(path: &Path) -> Result<(bool, Option<File>), FileError> {
     fs::create_dir_all(path).map_err(FileError::io(path))?;
     let lock = path.join(LOCK);
     let file = open_locked(&lock, File::options().create(true).write(true), PATIENCE).map_err(FileError::io(&lock))?;
+    // What an earlier process left there is not this one's state. A full disk does not matter here.
+    let _ = file.as_ref().map(|file| Live::default().write_to(file));
     Ok((is_new, file))
 }
 

@@ -1,5 +1,7 @@
 //! What happens in a run, to be shown or kept.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::request::Budget;
@@ -28,8 +30,6 @@ pub enum TrainEvent {
         again: u32,
         /// Seconds the run has taken before.
         elapsed: f64,
-        /// The last gate's result against `mobility`; `None` before the first.
-        baseline: Option<GateMatch>,
         /// The budget, counted from the beginning of the run.
         #[serde(default)]
         budget: Budget,
@@ -111,12 +111,12 @@ pub enum TrainEvent {
         /// Seconds it took.
         seconds: f64,
     },
-    /// Games of a generation are wrong, or may be, and all of its games are played again.
-    PlayedAgain {
+    /// Workers of a cluster have delivered games; all others of the generation were played by the run's own machine.
+    Delivered {
         /// The generation, from 0.
         generation: u32,
-        /// What was wrong.
-        reason: String,
+        /// By worker, the numbers of the first and the last game of each range of games that it played.
+        workers: BTreeMap<String, Vec<[u32; 2]>>,
     },
     /// The run ends without the fit that it should end with, since all its games are of earlier generations than that fit learns.
     NotFitted {
@@ -156,7 +156,7 @@ pub enum TrainEvent {
     Fitting {
         /// Share of the work that is done.
         done: f64,
-        /// Root mean square error in discs over the epoch so far, each sample before it was learned.
+        /// Root mean square error in discs over the last whole epoch, each sample before it was learned; in the first, so far.
         loss: f64,
     },
     /// Weights were fitted to kept games.
@@ -195,11 +195,11 @@ pub enum TrainEvent {
         fitted: bool,
         /// Against the best weights so far; `None` the first time in a run from nothing.
         best: Option<GateMatch>,
-        /// Against the built-in `mobility`, which is the same in every run and at any time.
+        /// A player that is the same in every run and at any time, and near.
+        anchor: Anchor,
+        /// Against the anchor.
         baseline: GateMatch,
-        /// Pairs of the two matches in which these weights scored 0, 0.5, 1, 1.5 and 2 points; all 0 in files of versions that did
-        /// not write them.
-        #[serde(default)]
+        /// Pairs of the two matches in which these weights scored 0, 0.5, 1, 1.5 and 2 points.
         pairs: [[u64; 5]; 2],
         /// Whether these weights are the best now.
         promoted: bool,
@@ -221,6 +221,9 @@ pub enum TrainEvent {
         finished: bool,
         /// Seconds the run has taken in all.
         elapsed: f64,
+        /// Why it was stopped; none if it is finished.
+        #[serde(default)]
+        reason: Option<String>,
     },
 }
 
@@ -298,6 +301,16 @@ impl TrainEvent {
             _ => self.elapsed().unwrap_or(before),
         }
     }
+}
+
+/// A player that gates measure runs against.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Anchor {
+    /// The evaluation by mobility.
+    Mobility,
+    /// The embedded weights.
+    Default,
 }
 
 /// The outcome of a match of the newest weights.

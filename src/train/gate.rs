@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::config::GateConfig;
-use super::event::GateMatch;
+use super::event::{Anchor, GateMatch};
 use crate::arena::{Match, SearchPlayer, select_openings, xot_openings};
 use crate::board::Transcript;
 use crate::eval::{Evaluator, MobilityEvaluator, Model, PatternEvaluator};
 use crate::pattern::Layout;
 use crate::search::{Engine, Strength};
 use crate::selfplay::Stopped;
+use crate::weights::WeightFile;
 
 /// New weights become the best if they are stronger with at least this likelihood. Weights of equal strength do in one gate of
 /// twenty.
@@ -40,8 +41,14 @@ fn play<A: Evaluator, B: Evaluator>(
     if stop.load(Relaxed) { Err(Stopped) } else { Ok((GateMatch::of(&report), report.tally.pairs)) }
 }
 
-/// The newest model against the best so far, if any, and against `mobility`, from the same openings, drawn by `seed`.
-/// `on_pairs` gets the number of pairs played in both matches, and of all pairs.
+/// Pairs against the embedded weights that tell whether these are near enough to measure against.
+const PROBE: usize = 10;
+
+/// The score of the probe from which on they are.
+const NEAR: f64 = 0.1;
+
+/// The newest model against the best so far, if any, and against the nearer anchor, from the same openings, drawn by `seed`.
+/// `on_pairs` gets the number of pairs played in all matches, and of all pairs.
 pub(super) fn measure(
     newest: &Model,
     best: Option<&Model>,
@@ -50,14 +57,15 @@ pub(super) fn measure(
     seed: u64,
     stop: &AtomicBool,
     on_pairs: &mut (dyn FnMut(u32, u32) + Send),
-) -> Result<(Option<Measured>, Measured), Stopped> {
+) -> Result<(Option<Measured>, Anchor, Measured), Stopped> {
     let evaluator = |model: &Model| {
         PatternEvaluator::with_layout(model, layout.clone()).expect("the learner's models fit the layout")
     };
     let newest = evaluator(newest);
     let openings = select_openings(&xot_openings(), config.pairs as usize, seed);
     let matches = if best.is_some() { 2 } else { 1 };
-    let (mut done, all) = (0, matches * openings.len() as u32);
+    let probe: Vec<_> = openings.iter().take(PROBE).cloned().collect();
+    let (mut done, all) = (0, matches * openings.len() as u32 + probe.len() as u32);
     on_pairs(done, all);
     let mut on_pair = || {
         done += 1;
@@ -65,14 +73,20 @@ pub(super) fn measure(
     };
     let against_best =
         best.map(|best| play(&newest, &evaluator(best), config, openings.clone(), stop, &mut on_pair)).transpose()?;
-    Ok((against_best, play(&newest, &MobilityEvaluator, config, openings, stop, &mut on_pair)?))
+    let default = WeightFile::embedded().evaluator().expect("the embedded weights are whole");
+    let (probed, _) = play(&newest, &default, config, probe, stop, &mut on_pair)?;
+    let (anchor, measured) = if probed.score >= NEAR {
+        (Anchor::Default, play(&newest, &default, config, openings, stop, &mut on_pair)?)
+    } else {
+        (Anchor::Mobility, play(&newest, &MobilityEvaluator, config, openings, stop, &mut on_pair)?)
+    };
+    Ok((against_best, anchor, measured))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::eval::StageMap;
-    use crate::weights::WeightFile;
 
     #[test]
     fn results_are_those_of_the_newest() {
@@ -83,14 +97,15 @@ mod tests {
         let stop = AtomicBool::new(false);
         for (newest, best, is_strong) in [(&strong, &weak, true), (&weak, &strong, false)] {
             let measured = measure(newest, Some(best), &layout, &config, 1, &stop, &mut |_, _| ()).unwrap();
-            let (Some((against_best, pairs)), (baseline, _)) = measured else { panic!("it has a best") };
+            let (Some((against_best, pairs)), anchor, (baseline, _)) = measured else { panic!("it has a best") };
             assert_eq!(pairs.iter().sum::<u64>(), 20);
-            for result in [against_best, baseline] {
-                assert!(
-                    (result.score > 0.5, result.discs > 0.0, result.superiority > 0.5)
-                        == (is_strong, is_strong, is_strong)
-                );
-            }
+            assert_eq!(
+                (against_best.score > 0.5, against_best.discs > 0.0, against_best.superiority > 0.5),
+                (is_strong, is_strong, is_strong)
+            );
+            // The strong ones are the embedded weights themselves.
+            let near = if is_strong { (Anchor::Default, true) } else { (Anchor::Mobility, false) };
+            assert_eq!((anchor, baseline.score == 0.5), near);
         }
     }
 }

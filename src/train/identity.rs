@@ -151,6 +151,14 @@ pub fn parent_of(directory: &Path) -> Result<Option<String>, TrainError> {
     Ok(Marker::read(directory)?.identity.parent)
 }
 
+/// The directory of the run that the run in a directory continues, if any.
+///
+/// # Errors
+/// There is no run, or it cannot be read.
+pub fn continued_by(directory: &Path) -> Result<Option<PathBuf>, TrainError> {
+    Ok(Marker::read(directory)?.identity.continues.pop().map(|older| older.directory))
+}
+
 /// SHA-256 of a pattern set in hexadecimal. Comments in its file do not count.
 pub(super) fn hash_of(set: &PatternSet) -> String {
     sha256(&serde_json::to_vec(set).expect("pattern sets are plain data"))

@@ -91,8 +91,11 @@ impl Ledger {
                 }
                 None => {
                     let found = read(&path, self.header(generation))?;
-                    found.check_end(&path)?;
-                    found.frames.iter().map(|(frame, _)| frame.len() as u64).sum()
+                    let games = found.frames.iter().map(|(frame, _)| frame.len() as u64).sum();
+                    if games >= wanted {
+                        found.check_end(&path)?;
+                    }
+                    games
                 }
             };
             if games == wanted { Ok(()) } else { Err(TrainError::GamesMissing { path, found: games, wanted }) }
@@ -207,11 +210,6 @@ impl Journal {
         }
         self.played += played.iter().map(|played| played.games.len() as u32).sum::<u32>();
         Ok(())
-    }
-
-    /// Removes the journal, so that all games of the generation are played again.
-    pub fn remove(self, keeper: &mut Keeper) -> Result<(), TrainError> {
-        if self.length == 0 { Ok(()) } else { keeper.patiently(&self.path, |disk| disk.remove(&self.path)) }
     }
 
     /// Syncs the journal: a checkpoint that relies on it must find it even after a power cut.

@@ -18,7 +18,7 @@
 //! | `open` | checking a run directory, and putting it in order |
 //! | `identity`, `ledger`, `state`, `checkpoint`, `directory` | what a run is, its games, and how far it has come |
 //! | `config`, `keys`, `invalid`, `commented` | configurations, what their keys mean, and how they are checked and printed |
-//! | `keeper`, `room` | writing with retries, reporting events, and whether the disk has room |
+//! | `keeper`, `room`, `live` | writing with retries, reporting events, whether the disk has room, and what a run is doing now |
 //! | `workers` | the workers of a run on many machines |
 //! | `source`, `gate` | where games come from, and how strength is measured |
 
@@ -35,6 +35,7 @@ mod invalid;
 mod keeper;
 mod keys;
 mod ledger;
+mod live;
 mod open;
 mod playing;
 mod records;
@@ -54,13 +55,15 @@ pub use directory::run_of_file;
 pub(crate) use directory::{BEST, CHECKPOINTS, LAST, LOCK, metrics};
 pub use error::TrainError;
 pub(crate) use event::events;
-pub use event::{GateMatch, TrainEvent};
+pub use event::{Anchor, GateMatch, TrainEvent};
 pub(crate) use gate::SUPERIORITY;
-pub use identity::{parent_of, stored_config, stored_set};
+pub use identity::{continued_by, parent_of, stored_config, stored_set};
 pub use invalid::ConfigError;
 pub use keeper::Sink;
+pub use live::Live;
+pub(crate) use live::host_name;
 pub use request::{Budget, Outcome, Resume, TrainRequest};
-pub use source::{BadGames, GameJob, GameSource, LocalGames, OnGames, Played};
+pub use source::{GameJob, GameSource, LocalGames, OnGames, Played};
 pub use workers::{WorkerStatus, Workers};
 
 use crate::selfplay::Stopped;
@@ -72,10 +75,10 @@ use crate::selfplay::Stopped;
 /// See [`TrainError`]. The files in the directory are whole whatever happens, and unchanged if the run cannot be resumed.
 pub fn train(request: &TrainRequest, sink: Sink) -> Result<Outcome, TrainError> {
     let done = open::open(request, sink).and_then(|mut run| {
-        run.work().inspect_err(|_| {
+        run.work().inspect_err(|error| {
             run.keeper.end();
             // If the disk fails now, nothing that matters is lost.
-            let _ = run.tell_end(false, run.clock.elapsed());
+            let _ = run.tell_end(run.clock.elapsed(), Some(error.to_string()));
         })
     });
     match done {

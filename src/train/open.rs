@@ -303,7 +303,6 @@ impl Run<'_> {
             games: progress.games,
             again: self.known - generation,
             elapsed: self.clock.earlier,
-            baseline: progress.baseline,
             budget: self.budget,
             time: unix_seconds(),
         })?;

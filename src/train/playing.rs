@@ -9,7 +9,7 @@ use super::event::TrainEvent;
 use super::keeper::Keeper;
 use super::ledger::{Journal, samples_of};
 use super::run::Run;
-use super::source::{BadGames, GameJob, Played};
+use super::source::{Deliveries, GameJob, Played};
 use crate::learn::SampleSet;
 use crate::selfplay::Stopped;
 
@@ -22,7 +22,17 @@ impl Run<'_> {
         let replayed = journal.played();
         let fit_of_game = self.last_fit_of_game();
         let keeper = &mut self.keeper;
-        let mut intake = Intake { keeper, journal, samples, generation, games: phase.games, told: 0, began };
+        let mut intake = Intake {
+            keeper,
+            journal,
+            samples,
+            generation,
+            games: phase.games,
+            told: 0,
+            began,
+            deliveries: Deliveries::default(),
+            heard: began,
+        };
         if replayed > 0 {
             intake.tell(true)?;
         }
@@ -52,15 +62,12 @@ impl Run<'_> {
                 generation,
                 games: replayed..phase.games,
             };
-            if let Err(BadGames(reason)) = self.source.play(&job, self.stop, &mut on_games) {
-                intake.journal.remove(intake.keeper)?;
-                self.keeper.tell(&TrainEvent::PlayedAgain { generation, reason })?;
-                return self.play(generation, phase);
-            }
+            self.source.play(&job, self.stop, &mut on_games);
         }
         if let Some(error) = failure {
             return Err(error);
         }
+        intake.tell_deliveries()?;
         let played = intake.journal.played();
         if played < phase.games {
             return if intake.keeper.is_stopped() { Err(Stopped.into()) } else { Ok(None) };
@@ -77,6 +84,9 @@ impl Run<'_> {
 /// How often new games are reported.
 const TELL_EVERY: Duration = Duration::from_millis(250);
 
+/// How often it is reported whose games came: a kill loses no more than that.
+const TELL_DELIVERIES_EVERY: Duration = Duration::from_secs(10);
+
 /// Takes in the games of a generation as they come.
 struct Intake<'k, 'r> {
     keeper: &'k mut Keeper<'r>,
@@ -87,6 +97,9 @@ struct Intake<'k, 'r> {
     /// Samples at the last event, and when that was.
     told: usize,
     began: Instant,
+    deliveries: Deliveries,
+    /// When these were reported.
+    heard: Instant,
 }
 
 impl Intake<'_, '_> {
@@ -94,7 +107,11 @@ impl Intake<'_, '_> {
         for played in played {
             samples_of(&played.games, lambda).for_each(|sample| self.samples.push(sample));
         }
+        self.deliveries.note(self.journal.played(), played);
         self.journal.append(played, self.keeper)?;
+        if self.heard.elapsed() >= TELL_DELIVERIES_EVERY {
+            self.tell_deliveries()?;
+        }
         if self.began.elapsed() < TELL_EVERY { Ok(()) } else { self.tell(false) }
     }
 
@@ -105,6 +122,12 @@ impl Intake<'_, '_> {
             self.tell(false)?;
         }
         Ok((self.samples, self.journal.length()))
+    }
+
+    /// Reports whose games came since the last such report.
+    fn tell_deliveries(&mut self) -> Result<(), TrainError> {
+        self.heard = Instant::now();
+        self.deliveries.event(self.generation).map_or(Ok(()), |event| self.keeper.tell(&event))
     }
 
     /// Reports the games that came since the last report.

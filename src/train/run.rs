@@ -95,7 +95,7 @@ impl Run<'_> {
         }
         // Finding that nothing is left to do is no work.
         let is_idle = self.state.progress == before;
-        self.tell_end(true, if is_idle { self.clock.earlier } else { self.clock.elapsed() })
+        self.tell_end(if is_idle { self.clock.earlier } else { self.clock.elapsed() }, None)
     }
 
     /// Whether a gate comes between two generations. Weights that have not changed are not measured again, and those that are about
@@ -225,19 +225,18 @@ impl Run<'_> {
         let mut on_pairs = |done, pairs| keeper.show(&TrainEvent::Gating { done, pairs });
         let measured =
             gate::measure(&newest.model, best, &self.layout, &self.config.gate, seed, self.stop, &mut on_pairs);
-        let (best, (baseline, baseline_pairs)) = measured?;
+        let (best, anchor, (baseline, baseline_pairs)) = measured?;
         let pairs = [best.map_or([0; 5], |(_, pairs)| pairs), baseline_pairs];
         let best = best.map(|(result, _)| result);
         let promoted = best.is_none_or(|result| result.superiority >= gate::SUPERIORITY);
         let stand = self.state.stand();
         let progress = &mut self.state.progress;
         progress.gated = Some(stand);
-        progress.baseline = Some(baseline);
         let seconds = began.elapsed().as_secs_f64();
         // The time of two matches: a run's first gate has one.
         progress.pace.gate = if best.is_some() { seconds } else { 2.0 * seconds };
         let fitted = stand.fitted;
-        self.keeper.tell(&TrainEvent::Gate { generation, fitted, best, baseline, pairs, promoted, seconds })?;
+        self.keeper.tell(&TrainEvent::Gate { generation, fitted, best, anchor, baseline, pairs, promoted, seconds })?;
         if promoted {
             self.state.best = Some(state::EncodedWeights::from(newest));
         }
@@ -249,8 +248,8 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn tell_end(&mut self, finished: bool, elapsed: f64) -> Result<(), TrainError> {
+    pub(super) fn tell_end(&mut self, elapsed: f64, reason: Option<String>) -> Result<(), TrainError> {
         let generation = self.state.progress.generation;
-        self.keeper.tell(&TrainEvent::End { generation, finished, elapsed })
+        self.keeper.tell(&TrainEvent::End { generation, finished: reason.is_none(), elapsed, reason })
     }
 }

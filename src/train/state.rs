@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::GateMatch;
 use crate::fit::FitConfig;
 use crate::learn::{Learner, PassLoss, SampleSet};
 use crate::weights::WeightFile;
@@ -54,8 +53,6 @@ pub(super) struct Progress {
     pub refitted: Option<u32>,
     /// The weights that the last gate measured, if any.
     pub gated: Option<Stand>,
-    /// The last gate's result against `mobility`.
-    pub baseline: Option<GateMatch>,
     /// How long things took the last time.
     pub pace: Pace,
 }

@@ -32,8 +32,6 @@ pub struct WorkerStatus {
     pub last_sign: u64,
     /// Whether it is working.
     pub present: bool,
-    /// Why its games are refused, if they are.
-    pub refused: Option<String>,
 }
 
 impl WorkerStatus {

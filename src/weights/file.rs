@@ -18,33 +18,18 @@ use crate::storage::{Container, FileError, FormatError, Packing, sha256, write_w
 /// Limit in bytes of a weight file.
 pub(crate) const MAX_BYTES: u64 = 1 << 28;
 
-/// The first weight files, `.fsw`: no calibration, not deflated.
-const PLAIN: Container = Container {
+/// Weight files, `.fsw`.
+const CONTAINER: Container = Container {
     what: "flipside weight file",
     magic: *b"\x89FSW\r\n\x1a\n",
     version: 1,
     limit: MAX_BYTES,
-    packing: Packing::Plain,
+    packing: Packing::Deflated,
 };
-
-/// Weight files with a calibration, which follows the fields of version 1.
-const PLAIN_CALIBRATED: Container = Container { version: 2, ..PLAIN };
-
-/// Weight files without a calibration, as they are written.
-const DEFLATED: Container = Container { version: 3, packing: Packing::Deflated, ..PLAIN };
-
-/// Weight files with a calibration, as they are written.
-const DEFLATED_CALIBRATED: Container = Container { version: 4, ..DEFLATED };
-
-/// The first weight files with a hidden layer, calibrated or not: all of the payload is packed as 16-bit numbers.
-const HIDDEN_IN_PAIRS: Container = Container { version: 5, ..DEFLATED };
-
-/// Weight files with a hidden layer, calibrated or not, as they are written: only what precedes the layer is packed as 16-bit numbers.
-const HIDDEN: Container = Container { version: 6, packing: Packing::DeflatedInParts, ..PLAIN };
 
 /// Whether bytes begin as a weight file does.
 pub fn is_weight_file(bytes: &[u8]) -> bool {
-    bytes.starts_with(&PLAIN.magic)
+    bytes.starts_with(&CONTAINER.magic)
 }
 
 /// Where weights came from.
@@ -124,8 +109,11 @@ struct Payload<'a> {
     /// Stage by number of empties, 0 to 60.
     stages: Blob<'a, u8>,
     scale: u16,
-    /// By stage.
-    weights: Vec<Blob<'a, i16>>,
+    /// By stage: the low bytes of all weights, then the high bytes. High bytes of small numbers are alike, and deflate better side by side.
+    weights: Vec<Blob<'a, u8>>,
+    calibration: Option<Vec<DepthPair>>,
+    #[serde(borrow)]
+    hidden: Option<HiddenRecord<'a>>,
 }
 
 /// A hidden layer as it is written.
@@ -165,36 +153,13 @@ impl WeightFile {
         Ok(PatternEvaluator::new(&self.model)?.with_calibration(self.calibration.clone()))
     }
 
-    /// The whole file: version 6 if there is a hidden layer, else version 4 if there is a calibration, else version 3. Equal content
-    /// gives equal bytes. A file of a model whose parts do not fit each other cannot be read.
+    /// The whole file. Equal content gives equal bytes. A file of a model whose parts do not fit each other cannot be read.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let container = match (&self.model.hidden, &self.calibration) {
-            (Some(_), _) => HIDDEN,
-            (None, Some(_)) => DEFLATED_CALIBRATED,
-            (None, None) => DEFLATED,
-        };
-        let (payload, pairs) = self.encode();
-        container.seal_in_parts(payload, pairs)
-    }
-
-    /// The payload, and how many of its bytes precede the hidden layer.
-    fn encode(&self) -> (Vec<u8>, usize) {
-        let payload = self.payload();
-        let pairs = self.calibration.as_ref().map(Calibration::pairs);
-        let mut bytes = match (&self.model.hidden, pairs) {
-            (Some(_), pairs) => Container::encode(&(payload, pairs)),
-            (None, Some(pairs)) => Container::encode(&(payload, pairs)),
-            (None, None) => Container::encode(&payload),
-        };
-        let before = bytes.len();
-        if let Some(hidden) = &self.model.hidden {
-            bytes.extend(Container::encode(&HiddenRecord::from(hidden)));
-        }
-        (bytes, before)
+        CONTAINER.to_bytes(&self.payload())
     }
 
     fn payload(&self) -> Payload<'_> {
-        let Self { model, provenance, .. } = self;
+        let Self { model, provenance, calibration } = self;
         let patterns = model.set.patterns.iter().map(|pattern| {
             let squares: Vec<u8> = pattern.squares().map(|square| square.index() as u8).collect();
             (pattern.name.as_str(), Blob(squares.into()))
@@ -215,7 +180,9 @@ impl WeightFile {
             scalars: model.set.scalars.iter().map(|scalar| scalar.name()).collect(),
             stages: Blob(model.stages.table().into()),
             scale: model.scale,
-            weights: model.weights.iter().map(|weights| Blob(weights.into())).collect(),
+            weights: model.weights.iter().map(|weights| Blob(bytes_of(weights).into())).collect(),
+            calibration: calibration.as_ref().map(|calibration| calibration.pairs().to_vec()),
+            hidden: model.hidden.as_ref().map(HiddenRecord::from),
         }
     }
 
@@ -231,15 +198,8 @@ impl WeightFile {
         bytes: &[u8],
         payload_of: impl for<'b> FnOnce(&Container, &'b [u8]) -> Result<Cow<'b, [u8]>, FormatError>,
     ) -> Result<Self, FormatError> {
-        let containers = [PLAIN, PLAIN_CALIBRATED, DEFLATED, DEFLATED_CALIBRATED, HIDDEN_IN_PAIRS];
-        let container = containers.into_iter().find(|container| container.is_version_of(bytes)).unwrap_or(HIDDEN);
-        let content = payload_of(&container, bytes)?;
-        let (payload, pairs, hidden): (Payload, Option<Vec<DepthPair>>, Option<HiddenRecord>) = match container.version
-        {
-            1 | 3 => (container.decode(&content)?, None, None),
-            2 | 4 => container.decode(&content).map(|(payload, pairs)| (payload, Some(pairs), None))?,
-            _ => container.decode(&content).map(|(payload, pairs, hidden)| (payload, pairs, Some(hidden)))?,
-        };
+        let content = payload_of(&CONTAINER, bytes)?;
+        let mut payload: Payload = CONTAINER.decode(&content)?;
         let owned = str::to_owned;
         let provenance = Provenance {
             program: payload.program.to_owned(),
@@ -253,11 +213,10 @@ impl WeightFile {
             date: payload.date.map(owned),
             parent: payload.parent.map(owned),
         };
-        let error = |reason| FormatError::Payload { what: PLAIN.what, reason };
-        let hidden = hidden.map(HiddenRecord::layer).transpose().map_err(error)?;
-        let model = payload.model(hidden).map_err(error)?;
-        let calibration = pairs.map(Calibration::new).transpose();
-        Ok(Self { model, provenance, calibration: calibration.map_err(|reason| error(reason.to_string()))? })
+        let calibration =
+            payload.calibration.take().map(Calibration::new).transpose().map_err(|error| error.to_string());
+        let made = calibration.and_then(|calibration| Ok(Self { model: payload.model()?, provenance, calibration }));
+        made.map_err(|reason| FormatError::Content { what: CONTAINER.what, reason })
     }
 
     /// Reads a file.
@@ -266,7 +225,7 @@ impl WeightFile {
     /// The file system's, or the first thing that is wrong with the content.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
-        Self::from_bytes(&PLAIN.bytes_of(path)?).map_err(FileError::format(path))
+        Self::from_bytes(&CONTAINER.bytes_of(path)?).map_err(FileError::format(path))
     }
 
     /// Replaces a file atomically.
@@ -283,7 +242,7 @@ impl WeightFile {
     /// The SHA-256 of the payload before it is deflated, in lower-case hexadecimal: the name of these weights in other files'
     /// provenance. The file's header has it too.
     pub fn hash(&self) -> String {
-        sha256(&self.encode().0)
+        sha256(&Container::encode(&self.payload()))
     }
 }
 
@@ -342,19 +301,35 @@ fn padded<T: Copy + Default>(numbers: &[T]) -> [T; UNITS] {
 
 impl Payload<'_> {
     /// The model, if its parts fit.
-    fn model(self, hidden: Option<HiddenLayer>) -> Result<Model, String> {
+    fn model(self) -> Result<Model, String> {
         let error = |error: &dyn std::error::Error| error.to_string();
         let patterns =
             self.patterns.into_iter().map(|(name, squares)| Pattern::from_numbers(name, squares.0.into_owned()));
         let patterns = patterns.collect::<Result<Vec<_>, _>>().map_err(|e| error(&e))?;
         let scalars: Result<Vec<_>, _> = self.scalars.iter().map(|name| scalar(name)).collect();
         let set = PatternSet { name: self.set.to_owned(), patterns, scalars: scalars?, engine: None };
-        let weights = self.weights.into_iter().map(|weights| weights.0.into_owned()).collect();
+        let weights = self.weights.iter().map(|bytes| weights_of(&bytes.0)).collect::<Result<_, _>>()?;
+        let hidden = self.hidden.map(HiddenRecord::layer).transpose()?;
         let stages = StageMap::from_table(&self.stages.0).map_err(|e| error(&e))?;
         let model = Model { set, stages, scale: self.scale, weights, hidden };
         check(&model)?;
         Ok(model)
     }
+}
+
+/// A stage's weights as bytes: the low ones, then the high ones.
+fn bytes_of(weights: &[i16]) -> Vec<u8> {
+    let [low, high] = [0, 1].map(|place| weights.iter().map(move |weight| weight.to_le_bytes()[place]));
+    low.chain(high).collect()
+}
+
+/// The weights of [`bytes_of`].
+fn weights_of(bytes: &[u8]) -> Result<Vec<i16>, String> {
+    if !bytes.len().is_multiple_of(2) {
+        return Err(format!("{} bytes are not a whole number of weights", bytes.len()));
+    }
+    let (low, high) = bytes.split_at(bytes.len() / 2);
+    Ok(low.iter().zip(high).map(|(&low, &high)| i16::from_le_bytes([low, high])).collect())
 }
 
 /// Checks that a model's parts fit each other.

@@ -93,7 +93,8 @@ fn examples_run_as_printed() {
 /// The commands in the documentation, as typed after a prompt.
 fn documented() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folders = [".", "docs", "docs/lab", "weights", "contrib", "data"].map(|name| std::fs::read_dir(root.join(name)).unwrap());
+    let folders =
+        [".", "docs", "docs/lab", "weights", "contrib", "data"].map(|name| std::fs::read_dir(root.join(name)).unwrap());
     let files = folders.into_iter().flatten().map(|entry| entry.unwrap().path());
     let texts = files.filter(|path| path.extension().is_some_and(|end| end == "md")).map(|path| {
         let text = std::fs::read_to_string(path).unwrap();
@@ -113,7 +114,7 @@ fn documented() -> Vec<String> {
 #[test]
 fn every_example_is_understood() {
     let mut all = documented();
-    assert!(all.len() > 80, "{all:?}");
+    assert!(all.len() > 60, "{all:?}");
     for command in commands(&[]) {
         all.extend(examples(&[&command]));
         all.extend(commands(&[&command]).iter().flat_map(|subcommand| examples(&[&command, subcommand])));
@@ -122,7 +123,7 @@ fn every_example_is_understood() {
         |call: &str| ["work ", "cluster "].iter().any(|name| call.starts_with(name)) || call.contains("--cluster ");
     let calls = all.iter().filter_map(|example| example.strip_prefix("flipside "));
     let calls: HashSet<_> = calls.filter(|call| cfg!(feature = "cluster") || !needs_cluster(call)).collect();
-    assert!(calls.len() > 100, "{calls:?}");
+    assert!(calls.len() > 80, "{calls:?}");
     for call in calls {
         let words = shlex::split(call).unwrap();
         let words = words.iter().map(String::as_str).take_while(|word| ![">", "&", ";"].contains(word));

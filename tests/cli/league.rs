@@ -32,7 +32,10 @@ fn a_league_is_the_same_on_any_number_of_threads_and_agrees_with_matches() {
         let of_both = |row: &&Vec<&str>| row[..2].iter().all(|name| ["mobility", "squares"].contains(name));
         let row = pairings.iter().find(of_both).unwrap();
         let of_first: f64 = row[6].parse().unwrap();
-        assert!((score - if row[0] == "mobility" { of_first } else { 1.0 - of_first }).abs() < 0.002, "{row:?} {score}");
+        assert!(
+            (score - if row[0] == "mobility" { of_first } else { 1.0 - of_first }).abs() < 0.002,
+            "{row:?} {score}"
+        );
     }
 }
 
@@ -113,7 +116,10 @@ fn other_programs_take_part_and_their_faults_are_reported() {
     let found = json(&arguments);
     let players = found["leagues"][0]["players"].as_array().unwrap();
     let lost = |player: &Value| player["forfeits"].as_u64().unwrap();
-    assert!(players.iter().all(|player| lost(player) == if player["player"] == silent { 24 } else { 0 }), "{players:?}");
+    assert!(
+        players.iter().all(|player| lost(player) == if player["player"] == silent { 24 } else { 0 }),
+        "{players:?}"
+    );
     // The same player in a process of its own is even with itself.
     let pairings = found["leagues"][0]["pairings"].as_array().unwrap();
     let names = |pairing: &Value| [&pairing["first"], &pairing["second"]].map(|name| name.as_str().unwrap().to_owned());

@@ -19,3 +19,6 @@ mod support;
 #[cfg(unix)]
 mod terminal;
 mod train;
+mod verify;
+#[cfg(not(feature = "cluster"))]
+mod without_cluster;

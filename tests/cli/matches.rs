@@ -5,6 +5,8 @@ use std::fs;
 use std::io::Read;
 use std::process::Stdio;
 
+use flipside::board::{Diagram, canonical};
+
 use crate::support::*;
 
 /// The values of a line of a match's results.
@@ -75,7 +77,10 @@ fn openings_that_repeat_count_once() {
 fn sequential_tests_end_matches() {
     let arguments = ["match", "mobility", "squares", "--pairs", "1000", "--depth", "2", "-q", "--sprt", "-300,-200"];
     let results = stdout(&arguments, "");
-    assert_eq!((value(&results, "sprt.accepted"), value(&results, "sprt.difference")), (vec!["H1"], vec!["at least -200 Elo"]));
+    assert_eq!(
+        (value(&results, "sprt.accepted"), value(&results, "sprt.difference")),
+        (vec!["H1"], vec!["at least -200 Elo"])
+    );
     assert!(value(&results, "pairs")[0].parse::<u32>().unwrap() < 1000);
     assert!(refusal(&["match", "mobility", "squares", "--sprt", "5"], "", 2).contains("0,10"));
     assert!(refusal(&["match", "mobility", "squares", "--sprt", "10,0"], "", 2).contains("elo0 < elo1"));
@@ -250,6 +255,55 @@ fn failing_players_are_reported() {
     fs::write(&file, "f5d6\nf5f5\n").unwrap();
     let arguments = ["match", "squares", "squares", "--openings", file.to_str().unwrap()];
     assert!(refusal(&arguments, "", 1).contains("line 2"));
+}
+
+#[test]
+fn openings_are_read_as_people_have_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("games.jsonl").display().to_string();
+    let start = "BO[8 -------- -------- -------- ---O*--- ---*O--- -------- -------- -------- *]";
+    let openings = [
+        "f5d6c3d3\n".to_owned(),
+        "# a comment\n1. F5, D6 2. C3, D3 +2 % another\n".to_owned(),
+        "c5e6f3e3\n".to_owned(),
+        format!("{}\n", "f5d6c3d3".parse::<Diagram>().unwrap()),
+        format!("(;GM[Othello]TY[8k]KM[1.5]RE[-127]{start}B[f5]W[d6]B[c3]W[d3];)"),
+        "(;FF[4]GM[2]AB[e4][d5]AW[d4][e5]PL[B];B[f5];W[d6];B[c3];W[d3])".to_owned(),
+    ];
+    for opening in openings {
+        let command =
+            ["match", "squares", "mobility", "--depth", "1", "--openings", "-", "--pairs", "1", "-q", "--games", &log];
+        stdout(&command, &opening);
+        let games = stdout(&["convert", &log, "--to", "f5d6", "-q"], "");
+        // The mirrored game is the same, up to symmetry, as are those that lead to one position.
+        let openings = games.lines().map(|game| game[..8].parse::<Diagram>().unwrap().position);
+        let wanted = canonical("f5d6c3d3".parse::<Diagram>().unwrap().position);
+        assert!(openings.map(canonical).eq([wanted; 2]), "{opening}: {games}");
+        fs::remove_file(&log).unwrap();
+    }
+    let error = refusal(&["match", "squares", "mobility", "--openings", "-"], "f5d6\n\nf5x6\n", 1);
+    assert!(error.contains("standard input: line 3: move 2: expected a square such as f5, found `x6`"), "{error}");
+}
+
+#[test]
+fn records_of_others_are_converted() {
+    let ggf = "1 (;GM[Othello]PC[GGS/os]RB[2000]TI[15:00//02:00]TY[8k]KM[+8.000]RE[+2.000:s]B[e6]W[f4]B[e3];)";
+    let positions = stdout(&["convert", "-", "--to", "obf", "-q"], ggf);
+    assert!(positions.lines().next().unwrap().ends_with("X; E6:+10;"), "{positions}");
+    let again = stdout(&["convert", "-", "--to", "ggf", "-q"], ggf);
+    assert!(
+        again.contains("KM[+8.000]RE[+2.000:s]") && again.contains("RB[2000]") && again.contains("TY[8k]"),
+        "{again}"
+    );
+    let cut = format!("{} 2 {}", &ggf[..40], &ggf[2..]);
+    let output = run_with(&["convert", "-", "--to", "f5d6", "--skip-bad"], &cut);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "e6f4e3\n");
+    assert!(String::from_utf8(output.stderr).unwrap().contains("1 read, 1 written, 1 left out"));
+    let sgf = stdout(&["convert", "-", "--to", "sgf", "-q"], ggf);
+    assert_eq!(stdout(&["convert", "-", "--to", "f5d6", "-q"], &sgf), "e6f4e3\n");
+    let edax = "(;FF[4]GM[2]AP[edax:4.4]SZ[8]AB[e4][d5]AW[d4][e5]PL[B]RE[Void]B[f5];W[d6];B[c3];)";
+    assert_eq!(stdout(&["convert", "-", "--to", "f5d6", "-q"], edax), "f5d6c3\n");
+    assert_eq!(stdout(&["eval", "mobility"], edax), stdout(&["eval", "mobility", "f5d6c3"], ""));
 }
 
 /// Waits until a condition holds; a test that waits in vain does not end.

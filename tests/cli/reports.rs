@@ -75,9 +75,15 @@ fn runs_are_listed_and_shown() {
     assert_eq!(list.lines().count(), 2, "{list}");
     // `runs/latest` is a link to it.
     let status = in_lab(&lab, &["status"]);
-    for line in
-        ["run\truns/one", "state\tfinished", "phase\t3 of 3", "games\t768", "budget\t6 generations", "left\t0 s"]
-    {
+    for line in [
+        "run\truns/one",
+        "state\tfinished",
+        "phase\t3",
+        "games\t768",
+        "budget.generations\t6",
+        "seconds_left\t0.000",
+        "pid\t-",
+    ] {
         assert!(status.lines().any(|found| found == line), "{line}: {status}");
     }
     let status = &objects(&in_lab(&lab, &["status", "runs/one", "--json"]))[0];
@@ -135,7 +141,7 @@ fn browser() -> Option<&'static str> {
 }
 
 #[test]
-fn a_run_is_not_taken_for_its_weights_nor_these_for_a_run() {
+fn a_run_stands_for_its_weights_and_these_not_for_a_run() {
     let lab = lab();
     let says = |arguments: &[&str], code| {
         let mut command = program();
@@ -145,10 +151,9 @@ fn a_run_is_not_taken_for_its_weights_nor_these_for_a_run() {
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {talk}");
         talk
     };
-    for arguments in [&["inspect", "runs/latest"][..]] {
-        let talk = says(arguments, 1);
-        assert!(talk.contains("`runs/latest` is a run, not a weight file"), "{talk}");
-        assert!(talk.contains("Its best weights are `runs/latest/best.fsw`."), "{talk}");
+    // A run stands for its best weights.
+    for arguments in [&["eval", "runs/latest", "f5"][..], &["inspect", "runs/latest"]] {
+        says(arguments, 0);
     }
     for arguments in [&["status"][..], &["report"], &["train", "--resume"]] {
         let talk = says(&[arguments, &["runs/one/best.fsw"]].concat(), 1);

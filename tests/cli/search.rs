@@ -68,7 +68,8 @@ fn a_comparison_lists_all_searches_and_plots_them() {
     let image = folder.path().join("nodes.svg");
     let path = image.to_str().unwrap();
     let rows = table(&["--depth", "4", "--compare", "--plot", path], POSITION);
-    let names = ["search", "value", "move", "same_moves", "nodes", "share", "branching", "seconds", "estimated", "depth"];
+    let names =
+        ["search", "value", "move", "same_moves", "nodes", "share", "branching", "seconds", "estimated", "depth"];
     assert_eq!(rows[0], names);
     let names: Vec<_> = rows[1..].iter().map(|row| row[0].as_str()).collect();
     assert_eq!(names.len(), 10);

@@ -5,30 +5,30 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{PullConsumer, pull};
-use async_nats::jetstream::{self, Context, object_store, stream};
-use flipside::cluster::wire::{Alive, Job, Proof, ResultLine, result_to_bytes, to_text};
+use async_nats::jetstream::{self, Context, stream};
+use flipside::cluster::wire::{
+    Alive, Job, MAX_GAMES, Offer, Proof, ResultLine, digest_of, result_from_bytes, result_to_bytes, to_text,
+};
 use flipside::eval::PatternEvaluator;
 use flipside::games::frame;
-use flipside::selfplay::{FRAME, SelfPlay};
+use flipside::selfplay::{FRAME, GameRecord, SelfPlay};
 use flipside::storage::sha256;
 use flipside::weights::WeightFile;
 use futures_util::StreamExt;
-use tokio::io::AsyncReadExt;
 
 use super::support::*;
 use crate::calling::constant_weights;
 
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
 pub fn delete_streams(url: &str, run: &str) {
     block_on(async {
         let context = jetstream::new(async_nats::connect(url).await.unwrap());
-        for stream in ["jobs", "results"].map(|what| format!("flipside-{run}-{what}")) {
+        for stream in ["jobs", "results", "weights"].map(|what| format!("flipside-{run}-{what}")) {
             context.delete_stream(stream).await.unwrap();
         }
-        context.delete_object_store(format!("flipside-{run}-weights")).await.unwrap();
     });
 }
 
@@ -61,7 +61,7 @@ impl Impostor {
                     consumer.fetch().max_messages(1).expires(Duration::from_secs(1)).messages().await.unwrap();
                 if let Some(Ok(message)) = batch.next().await {
                     message.ack().await.unwrap();
-                    let job = Job::from_bytes(&message.payload).unwrap();
+                    let Offer { job, .. } = Offer::from_bytes(&message.payload).unwrap();
                     let evaluator = self.evaluator(&job).await;
                     return (job, evaluator);
                 }
@@ -71,9 +71,19 @@ impl Impostor {
     }
 
     async fn evaluator(&self, job: &Job) -> PatternEvaluator {
-        let store = self.context.get_object_store("flipside-run-weights").await.unwrap();
+        let stream = self.context.get_stream("flipside-run-weights").await.unwrap();
+        let read = async |what: String| {
+            let subject = format!("flipside.run.weights.{}.{what}", job.weights);
+            stream.get_last_raw_message_by_subject(&subject).await.map(|message| message.payload.to_vec())
+        };
+        let length: usize = String::from_utf8(read("length".into()).await.unwrap()).unwrap().parse().unwrap();
         let mut bytes = Vec::new();
-        store.get(&job.weights).await.unwrap().read_to_end(&mut bytes).await.unwrap();
+        for number in 0.. {
+            if bytes.len() >= length {
+                break;
+            }
+            bytes.extend(read(number.to_string()).await.unwrap());
+        }
         let file = WeightFile::from_bytes(&bytes).unwrap();
         file.evaluator().unwrap()
     }
@@ -84,57 +94,95 @@ impl Impostor {
     }
 }
 
-/// The message with a job's games; those of another seed are as legal as any.
-fn result(job: &Job, evaluator: &PatternEvaluator, worker: &str, seed: u64) -> Vec<u8> {
+/// The games of a job with another seed, which are as legal as any, by frame.
+fn games(job: &Job, evaluator: &PatternEvaluator, seed: u64) -> Vec<Vec<GameRecord>> {
     let players = SelfPlay::new(evaluator, job.play);
-    let games = job.first..job.first + job.count;
-    let frames = games.clone().step_by(FRAME as usize).map(|first| {
-        let numbers = first..(first + FRAME).min(games.end);
-        frame(first, &players.play_here(seed, job.generation, numbers, &AtomicBool::new(false)).unwrap())
-    });
-    let frames: Vec<_> = frames.collect();
+    let games = job.games();
+    let frames = games.clone().step_by(FRAME as usize).map(|first| first..(first + FRAME).min(games.end));
+    frames.map(|games| players.play_here(seed, job.generation, games, &AtomicBool::new(false)).unwrap()).collect()
+}
+
+/// The message with a job's games.
+fn result(job: &Job, worker: &str, games: &[Vec<GameRecord>]) -> Vec<u8> {
+    let numbers = job.games().step_by(FRAME as usize);
+    let frames: Vec<_> = numbers.zip(games).map(|(first, games)| frame(first, games)).collect();
     let (key, worker) = (job.key(), worker.to_owned());
     result_to_bytes(&ResultLine { key, worker, first: job.first, count: job.count }, &frames)
 }
 
 #[test]
-fn wrong_contradicting_and_senseless_games_are_not_accepted() {
+fn illegal_and_senseless_games_cannot_enter_and_a_flood_of_them_is_told_once() {
     let Some(folder) = folder() else { return };
     let folder = folder.path();
     let broker = Broker::start(folder);
     let mut train = train(folder, "run", Some(&broker.url()), &[]);
-    block_on(async {
-        let liar = Impostor::new(&broker.url(), "liar").await;
-        // Legal games, but not those asked for: the coordinator always plays a worker's first games too. Games that come after their
-        // generation is over do not count.
-        let job = loop {
-            let (job, evaluator) = liar.job().await;
-            liar.publish(&job, result(&job, &evaluator, "liar", job.seed + 1)).await;
-            if train.said().contains("worker `liar` is refused: its games") {
-                break job;
-            }
-        };
-        // Unreadable bytes.
-        liar.publish(&job, b"no line".to_vec()).await;
-        liar.publish(&job, [to_text(&job), b"\n".to_vec()].concat()).await;
+    let job = block_on(async {
+        let impostor = Impostor::new(&broker.url(), "impostor").await;
+        let (job, evaluator) = impostor.job().await;
+        // A frame with the right checksum, but with moves that are no game.
+        let games = games(&job, &evaluator, job.seed);
+        let right = result(&job, "impostor", &games);
+        let mut illegal = right.clone();
+        let (_, frames) = result_from_bytes(&right).unwrap();
+        assert!(!frames.is_empty());
+        let last = illegal.len() - 9;
+        illegal[last] ^= 0x55;
+        for number in 0..2000u32 {
+            impostor.publish(&job, number.to_be_bytes().to_vec()).await;
+        }
+        impostor.publish(&job, illegal).await;
+        impostor.publish(&job, [to_text(&job), b"\n".to_vec()].concat()).await;
         // A job that nobody can play.
         let nonsense = "flipside.run.jobs.0.4000000000";
-        liar.context.publish(nonsense, "{}".into()).await.unwrap().await.unwrap();
-        // A worker that delivers twice, and then something else under the same number.
-        let waverer = Impostor::new(&broker.url(), "waverer").await;
-        let (job, evaluator) = waverer.job().await;
-        let right = result(&job, &evaluator, "waverer", job.seed);
-        for bytes in [right.clone(), right, result(&job, &evaluator, "waverer", job.seed + 1)] {
-            waverer.publish(&job, bytes).await;
+        impostor.context.publish(nonsense, "{}".into()).await.unwrap().await.unwrap();
+        // Games that are delivered twice, or of another job.
+        for bytes in [right.clone(), right, result(&Job { first: job.first + MAX_GAMES, ..job.clone() }, "w", &games)] {
+            impostor.publish(&job, bytes).await;
         }
+        job
     });
     let mut worker = worker(folder, "worker", &broker.url(), "run");
     worker.wait_for("as the coordinator did");
     train.wait_for("ignored a message");
-    stop(&mut train);
+    wait_for_more(&mut train, &folder.join("run"), 2);
+    let said = stop(&mut train);
+    assert_eq!(said.matches("ignored a message").count(), 1, "{said}");
     finish(folder, "run", Some(&broker.url()), &[]);
     assert_undisturbed(&folder.join("run"));
     worker.ends_with(0);
+    // The events say whose games they were.
+    let events = fs::read_to_string(folder.join("run/metrics.jsonl")).unwrap();
+    let delivered = |worker: &str| events.lines().any(|line| line.contains("\"delivered\"") && line.contains(worker));
+    assert!(delivered("\"impostor\":[["), "games {} of generation {}: {events}", job.first, job.generation);
+}
+
+#[test]
+fn games_of_a_worker_that_lies_are_named_afterwards() {
+    let Some(folder) = folder() else { return };
+    let folder = folder.path();
+    let broker = Broker::start(folder);
+    let mut train = train(folder, "run", Some(&broker.url()), &[]);
+    let job = block_on(async {
+        let liar = Impostor::new(&broker.url(), "liar").await;
+        loop {
+            let (job, evaluator) = liar.job().await;
+            liar.publish(&job, result(&job, "liar", &games(&job, &evaluator, job.seed + 1))).await;
+            let events = fs::read_to_string(folder.join("run/metrics.jsonl")).unwrap_or_default();
+            if events.lines().any(|line| line.contains("\"delivered\"")) {
+                break job;
+            }
+        }
+    });
+    stop(&mut train);
+    finish(folder, "run", None, &[]);
+    let verify = |share: &str| {
+        let output = flipside(&["verify", "--share", share, "--seed", "1"]).arg(folder.join("run")).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, named, said) = verify("1");
+    assert_eq!(code, Some(1), "{named}{said}");
+    let rows: Vec<Vec<&str>> = named.lines().skip(1).map(|line| line.split('\t').collect()).collect();
+    assert!(!rows.is_empty() && rows.iter().all(|row| row.contains(&"liar")), "{named}{said}; {job:?}");
 }
 
 #[test]
@@ -156,89 +204,135 @@ fn there_is_room_for_results_however_many_came_before() {
     });
 }
 
+/// A broker with what a coordinator keeps there.
+struct Counterfeit {
+    folder: tempfile::TempDir,
+    broker: Broker,
+    weights: Vec<u8>,
+}
+
+impl Counterfeit {
+    /// With two files of weights, one that no version can read and one of constants.
+    fn new() -> Option<Self> {
+        let folder = folder()?;
+        let broker = Broker::start(folder.path());
+        let weights = fs::read(constant_weights(folder.path(), 0)).unwrap();
+        let counterfeit = Self { folder, broker, weights };
+        counterfeit.with(async |context| {
+            let create = async |what: &str, subjects: &[&str], retention, allow_direct| {
+                let name = format!("flipside-run-{what}");
+                let subjects = subjects.iter().map(|subject| format!("flipside.run.{subject}")).collect();
+                let config = stream::Config { name, subjects, retention, allow_direct, ..Default::default() };
+                context.create_stream(config).await.unwrap()
+            };
+            let jobs = create("jobs", &["jobs.>"], stream::RetentionPolicy::WorkQueue, false).await;
+            create("results", &["results.>"], stream::RetentionPolicy::Limits, false).await;
+            create("weights", &["weights.>", "state"], stream::RetentionPolicy::Limits, true).await;
+            let config = pull::Config { durable_name: Some("workers".into()), ..Default::default() };
+            jobs.create_consumer(config).await.unwrap();
+            let publish = async |subject: String, bytes: Vec<u8>| {
+                let subject = format!("flipside.run.{subject}");
+                context.publish(subject, bytes.into()).await.unwrap().await.unwrap();
+            };
+            for bytes in [&counterfeit.weights[..], OTHER_WEIGHTS] {
+                let name = sha256(bytes);
+                for (number, chunk) in bytes.chunks(128 << 10).enumerate() {
+                    publish(format!("weights.{name}.{number}"), chunk.to_vec()).await;
+                }
+                publish(format!("weights.{name}.length"), bytes.len().to_string().into()).await;
+            }
+            // Weights that were removed while somebody reads them.
+            publish(format!("weights.{}.length", sha256(b"gone")), b"1000000".to_vec()).await;
+            publish("state".into(), b"running".to_vec()).await;
+        });
+        Some(counterfeit)
+    }
+
+    fn with<T>(&self, what: impl AsyncFnOnce(Context) -> T) -> T {
+        block_on(async { what(jetstream::new(async_nats::connect(self.broker.url()).await.unwrap())).await })
+    }
+
+    /// A job of four games, with the proof that they are.
+    fn offer(&self) -> Offer {
+        let text = format!(
+            "{{\"seed\":1,\"generation\":0,\"first\":0,\"count\":4,\"play\":{{\"depth\":1,\"exact-empties\":4,\
+            \"opening-plies\":4,\"exploration\":0.0,\"update\":\"td\"}},\"weights\":\"{}\"}}",
+            sha256(&self.weights)
+        );
+        let job: Job = serde_json::from_str(&text).unwrap();
+        let evaluator = WeightFile::from_bytes(&self.weights).unwrap().evaluator().unwrap();
+        let digest = digest_of(&games(&job, &evaluator, job.seed).concat());
+        Offer { proof: Proof { job: job.clone(), digest }, job }
+    }
+
+    fn publish(&self, number: u32, offer: &Offer) {
+        self.with(async |context| {
+            let subject = format!("flipside.run.jobs.0.{number}");
+            context.publish(subject, to_text(offer).into()).await.unwrap().await.unwrap();
+        });
+    }
+
+    fn messages(&self, stream: &str) -> u64 {
+        let stream = format!("flipside-run-{stream}");
+        self.with(async |context| context.get_stream(stream).await.unwrap().cached_info().state.messages)
+    }
+
+    fn worker(&self) -> Process {
+        worker(self.folder.path(), "worker", &self.broker.url(), "run")
+    }
+}
+
 /// Messages that no version of ours can read.
 const OTHER_WEIGHTS: &[u8] = b"weights of another version";
 
-/// Gives a worker three jobs with a proof; whatever it thinks of them, they stay for others.
-fn meets(proof: impl Fn(&mut Proof), job: impl Fn(&mut Job), code: i32) -> Option<String> {
-    let folder = folder()?;
-    let broker = Broker::start(folder.path());
-    let mut worker = worker(folder.path(), "worker", &broker.url(), "run");
-    block_on(async {
-        let context = jetstream::new(async_nats::connect(broker.url()).await.unwrap());
-        let config = object_store::Config { bucket: "flipside-run-weights".into(), ..Default::default() };
-        let store = context.create_object_store(config).await.unwrap();
-        let weights = fs::read(constant_weights(folder.path(), 0)).unwrap();
-        for bytes in [&weights[..], OTHER_WEIGHTS] {
-            store.put(&*sha256(bytes), &mut &*bytes).await.unwrap();
-        }
-        let mut wanted = Job::from_bytes(
-            format!(
-                "{{\"seed\":1,\"generation\":0,\"first\":0,\"count\":4,\"play\":{{\"depth\":1,\"exact-empties\":4,\
-                \"opening-plies\":4,\"exploration\":0.0,\"update\":\"td\"}},\"weights\":\"{0}\",\"proof\":\"{0}\"}}",
-                sha256(&weights)
-            )
-            .as_bytes(),
-        )
-        .unwrap();
-        let mut asked = Proof { job: wanted.clone(), digest: sha256(b"other games") };
-        proof(&mut asked);
-        let asked = to_text(&asked);
-        store.put(&*sha256(&asked), &mut &asked[..]).await.unwrap();
-        wanted.proof = sha256(&asked);
-        job(&mut wanted);
-        let subjects = vec!["flipside.run.jobs.>".into()];
-        let config = stream::Config {
-            name: "flipside-run-jobs".into(),
-            subjects,
-            retention: stream::RetentionPolicy::WorkQueue,
-            ..Default::default()
-        };
-        let jobs = context.create_stream(config).await.unwrap();
-        for number in 0..3 {
-            let subject = format!("flipside.run.jobs.0.{number}");
-            context.publish(subject, to_text(&wanted).into()).await.unwrap().await.unwrap();
-        }
-        let config = pull::Config { durable_name: Some("workers".into()), ..Default::default() };
-        jobs.create_consumer(config).await.unwrap();
-    });
-    if code == 75 {
-        worker.wait_for("has trouble");
-        worker.signal(rustix::process::Signal::TERM);
-    }
-    let said = worker.ends_with(code);
-    let left = block_on(async {
-        let context = jetstream::new(async_nats::connect(broker.url()).await.unwrap());
-        context.get_stream("flipside-run-jobs").await.unwrap().cached_info().state.messages
-    });
-    assert_eq!(left, 3, "{said}");
+/// Gives a worker three jobs, at which it ends with 1; they stay for others.
+fn meets(change: impl Fn(&mut Offer)) -> Option<String> {
+    let counterfeit = Counterfeit::new()?;
+    let mut offer = counterfeit.offer();
+    change(&mut offer);
+    (0..3).for_each(|number| counterfeit.publish(number, &offer));
+    let said = counterfeit.worker().ends_with(1);
+    assert_eq!(counterfeit.messages("jobs"), 3, "{said}");
     Some(said)
 }
 
 #[test]
+fn a_worker_that_cannot_have_weights_says_so_and_takes_the_next_job() {
+    let Some(counterfeit) = Counterfeit::new() else { return };
+    let right = counterfeit.offer();
+    let mut worker = counterfeit.worker();
+    for (number, weights) in [sha256(b"never there"), sha256(b"gone")].into_iter().enumerate() {
+        counterfeit.publish(number as u32, &Offer { job: Job { weights, ..right.job.clone() }, ..right.clone() });
+    }
+    worker.wait_for("no weights for a job");
+    counterfeit.publish(2, &right);
+    while counterfeit.messages("results") == 0 {
+        assert!(worker.is_running(), "{}", worker.said());
+        pause();
+    }
+    worker.signal(rustix::process::Signal::TERM);
+    let said = worker.ends_with(75);
+    assert!((1..3).contains(&said.matches("no weights for a job").count()), "{said}");
+}
+
+#[test]
 fn a_build_that_plays_other_games_is_refused_with_the_reason() {
-    let Some(said) = meets(|_| (), |_| (), 1) else { return };
+    let Some(said) = meets(|offer| offer.proof.digest = sha256(b"other games")) else { return };
     assert!(said.contains("this build plays different games from the coordinator's"), "{said}");
     assert!(said.contains("Install exactly the version"), "{said}");
 }
 
 #[test]
-fn a_worker_trusts_nobody() {
-    // A proof that asks for an endless search is not begun, and one that does not match its name does not count.
-    let Some(said) = meets(|proof| proof.job.play.strength.depth = 60, |_| (), 1) else { return };
-    assert!(said.contains("`depth` is 60"), "{said}");
-    let said = meets(|_| (), |job| job.proof = sha256(b"another"), 75).unwrap();
-    assert!(said.contains("the broker has trouble"), "{said}");
-}
-
-#[test]
 fn a_worker_of_another_version_ends_and_says_what_to_install() {
-    let Some(of_job) = meets(|_| (), |job| job.count = 0, 1) else { return };
-    let of_proof = meets(|proof| proof.digest = "of another kind".into(), |_| (), 1).unwrap();
-    let of_weights = meets(|proof| proof.job.weights = sha256(OTHER_WEIGHTS), |_| (), 1).unwrap();
-    for (said, what) in [(of_job, "jobs"), (of_proof, "the proof"), (of_weights, "the weights")] {
-        assert!(said.contains(&format!("cannot read {what} of the run")), "{said}");
-        assert!(said.contains("Install the version that the coordinator runs"), "{said}");
+    // A proof that asks for an endless search is not begun either.
+    let Some(endless) = meets(|offer| offer.proof.job.play.strength.depth = 60) else { return };
+    assert!(endless.contains("`depth` is 60"), "{endless}");
+    let of_job = meets(|offer| offer.job.count = 0).unwrap();
+    let of_proof = meets(|offer| offer.proof.digest = "of another kind".into()).unwrap();
+    let of_weights = meets(|offer| offer.proof.job.weights = sha256(OTHER_WEIGHTS)).unwrap();
+    for (said, what) in [(endless, "jobs"), (of_job, "jobs"), (of_proof, "jobs"), (of_weights, "weights")] {
+        assert!(said.contains(&format!("cannot read the {what} of the run")), "{said}");
+        assert!(said.contains("Install exactly the version of flipside that the coordinator runs"), "{said}");
     }
 }
 

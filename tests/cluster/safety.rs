@@ -3,8 +3,14 @@
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use futures_util::StreamExt;
+
+use super::messages::block_on;
 use super::support::*;
 
 /// The message of a worker that cannot begin.
@@ -96,7 +102,7 @@ fn keys_and_certificates_let_in_whom_they_should_and_let_do_what_they_should() {
     let said = with(&file(&others, "worker.nk"), &ca);
     assert!(said.contains("refuses the key in"), "{said}");
     let said = with(&file(&keys, "worker.nk"), &file(&others, "ca.pem"));
-    assert!(said.contains("no trusted connection"), "{said}");
+    assert!(said.contains("gives no trusted connection"), "{said}");
     let key = file(&keys, "worker.nk");
     let said = refused(&[&url, "--run", "other", "--broker-key", &key, "--broker-ca", &ca], 1);
     assert!(said.contains("does not allow this key to work for a run `other`") && said.lines().count() == 1, "{said}");
@@ -134,4 +140,136 @@ fn commands_are_quoted_for_the_shell() {
     assert!(said.contains(&format!("{quoted}'")), "{said}");
     let first = fs::read_to_string(keys.join("nats.conf")).unwrap().lines().next().unwrap().to_owned();
     assert!(first.ends_with(&format!("{quoted}'")), "{first}");
+}
+
+/// A broker with keys for the runs `run` and `second`, and the folder of its files.
+fn with_keys(folder: &Path) -> (Process, u16, PathBuf) {
+    let keys = folder.join("broker");
+    let (broker, port) = on_free_port(&folder.join("broker.log"), |port| {
+        let _ = fs::remove_dir_all(&keys);
+        let mut config = flipside(&["cluster", "config", "--host", "localhost", "--run", "run", "--run", "second"]);
+        config.arg("--port").arg(port.to_string()).arg(&keys).output().unwrap();
+        let mut broker = Command::new("nats-server");
+        broker.arg("-c").arg(keys.join("nats.conf"));
+        broker
+    });
+    (broker, port, keys)
+}
+
+/// A client of a broker with keys, and what the broker has forbidden it.
+async fn client(port: u16, keys: &Path, key: &str, inbox: &str) -> (async_nats::Client, Arc<Mutex<Vec<String>>>) {
+    let forbidden = Arc::new(Mutex::new(Vec::new()));
+    let noted = forbidden.clone();
+    let seed = fs::read_to_string(keys.join(key)).unwrap().trim().to_owned();
+    let options = async_nats::ConnectOptions::with_nkey(seed).add_root_certificates(keys.join("ca.pem"));
+    let options = options.require_tls(true).custom_inbox_prefix(inbox).event_callback(move |event| {
+        noted.lock().unwrap().push(event.to_string().to_lowercase());
+        async {}
+    });
+    (options.connect(format!("tls://localhost:{port}")).await.unwrap(), forbidden)
+}
+
+/// "A worker's key lets its holder take jobs, read weights and deliver games of the named runs, and nothing else at the broker."
+#[test]
+fn a_workers_key_can_do_what_the_documentation_says_and_nothing_else() {
+    let Some(folder) = folder() else { return };
+    let (_broker, port, keys) = with_keys(folder.path());
+    let url = format!("tls://localhost:{port}");
+    let path = |name: &str| keys.join(name).to_str().unwrap().to_owned();
+    let (key, ca) = (path("coordinator.nk"), path("ca.pem"));
+    let mut coordinator = train(folder.path(), "run", Some(&url), &["--broker-key", &key, "--broker-ca", &ca]);
+    let mut command = flipside(&["work", &url, "--run", "run", "--threads", "1", "--broker-ca", &ca]);
+    command.args(["--broker-key", &path("worker.nk")]);
+    let mut worker = Process::spawn(command, folder.path().join("worker.log"));
+    worker.wait_for("as the coordinator did");
+    block_on(async {
+        let (thief, forbidden) = client(port, &keys, "worker.nk", "_INBOX_worker").await;
+        let (owner, _) = client(port, &keys, "coordinator.nk", "_INBOX_owner").await;
+        let mut heard = owner.subscribe(">").await.unwrap();
+        owner.flush().await.unwrap();
+        // What may be asked, with an answer on a subject that means something to others.
+        let asked = [
+            "flipside.run.results.0.0",
+            "flipside.run.alive.thief",
+            "$JS.API.CONSUMER.MSG.NEXT.flipside-run-jobs.workers",
+            "$JS.API.DIRECT.GET.flipside-run-weights.flipside.run.state",
+            "$JS.ACK.flipside-run-jobs.workers.1.1.1.1.1",
+        ];
+        let targets = [
+            "flipside.run.state",
+            "flipside.run.stolen",
+            "flipside.second.state",
+            "flipside.run.jobs.0.4000000000",
+            "flipside.run.weights.stolen.0",
+            "flipside.run.coordinator",
+            "_INBOX_coordinator.stolen",
+            "$JS.API.STREAM.DELETE.flipside-run-jobs",
+            "$JS.API.STREAM.PURGE.flipside-run-weights",
+        ];
+        for (question, answer) in asked.iter().flat_map(|question| targets.map(|target| (*question, target))) {
+            thief.publish_with_reply(question, answer, "".into()).await.unwrap();
+        }
+        thief.flush().await.unwrap();
+        // What may not be asked or heard.
+        let published = [
+            "flipside.run.state",
+            "flipside.run.jobs.0.1",
+            "flipside.run.weights.stolen.0",
+            "flipside.run.coordinator",
+            "flipside.third.results.0.0",
+            "$JS.API.INFO",
+            "$JS.API.STREAM.INFO.flipside-run-jobs",
+            "$JS.API.STREAM.DELETE.flipside-run-jobs",
+            "$JS.API.STREAM.PURGE.flipside-run-weights",
+            "$JS.API.CONSUMER.CREATE.flipside-run-weights",
+            "$JS.API.CONSUMER.MSG.NEXT.flipside-third-jobs.workers",
+            "$JS.API.DIRECT.GET.flipside-third-weights.flipside.third.state",
+            "$JS.API.DIRECT.GET.flipside-run-jobs.flipside.run.jobs.0.0",
+            "_INBOX_worker.another",
+        ];
+        for subject in published {
+            thief.publish(subject, "".into()).await.unwrap();
+        }
+        for subject in [">", "flipside.>", "flipside.run.results.>", "_INBOX_coordinator.>", "$JS.API.>"] {
+            drop(thief.subscribe(subject).await.unwrap());
+        }
+        thief.flush().await.unwrap();
+        owner.flush().await.unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let forbidden = forbidden.lock().unwrap().iter().filter(|text| text.contains("permissions violation")).count();
+        assert_eq!(forbidden, published.len() + 5);
+        while let Ok(Some(message)) = tokio::time::timeout(Duration::from_millis(200), heard.next()).await {
+            let subject = message.subject.to_string();
+            assert!(!targets.contains(&&*subject), "a worker's key reaches {subject}");
+            assert!(!published.iter().any(|wrong| *wrong == subject && !asked.contains(wrong)), "{subject}");
+        }
+        // What it may: take jobs, read weights, deliver games.
+        let read =
+            thief.request("$JS.API.DIRECT.GET.flipside-run-weights.flipside.run.state", "".into()).await.unwrap();
+        assert_eq!(&read.payload[..], b"running");
+    });
+    // Nobody has ended or noticed anything.
+    wait_for_more(&mut coordinator, &folder.path().join("run"), 1);
+    assert!(worker.is_running(), "{}", worker.said());
+    stop(&mut coordinator);
+    finish(folder.path(), "run", Some(&url), &["--broker-key", &key, "--broker-ca", &ca]);
+    worker.ends_with(0);
+    assert_undisturbed(&folder.path().join("run"));
+}
+
+#[test]
+fn a_key_that_others_can_read_is_warned_of() {
+    let Some(folder) = folder() else { return };
+    let (_broker, port, keys) = with_keys(folder.path());
+    let url = format!("tls://localhost:{port}");
+    let (key, ca) = (keys.join("worker.nk"), keys.join("ca.pem"));
+    let said = |mode| {
+        fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();
+        let (key, ca) = (key.to_str().unwrap(), ca.to_str().unwrap());
+        refused(&[&url, "--run", "run", "--broker-key", key, "--broker-ca", ca], 1)
+    };
+    assert!(!said(0o600).contains("others can read"));
+    for mode in [0o640, 0o604, 0o644] {
+        assert!(said(mode).contains("others can read the key in"));
+    }
 }

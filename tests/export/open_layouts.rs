@@ -2,7 +2,7 @@
 //! What is not installed is skipped, and the test says so.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -48,6 +48,36 @@ fn both_kinds() -> [WeightFile; 2] {
     let mut hidden = weights();
     add_hidden_layer(&mut hidden.model, 13, 500);
     [weights(), hidden]
+}
+
+#[test]
+fn metadata_of_any_length_are_written_and_read_back() {
+    for length in [65_530usize, 65_536, 200_001] {
+        let mut file = weights();
+        file.provenance.config = "ß".repeat(length);
+        file.provenance.origin = "x".repeat(length);
+        let written = |layout| {
+            let mut bytes = Vec::new();
+            write_open(layout, &file, &mut bytes).unwrap();
+            bytes
+        };
+        let check = |metadata: &serde_json::Value| {
+            let provenance = &metadata["provenance"];
+            assert!(provenance["config"] == file.provenance.config && provenance["origin"] == file.provenance.origin);
+        };
+        let json: serde_json::Value = serde_json::from_slice(&written(OpenLayout::Json)).unwrap();
+        check(&json["metadata"]);
+        let bytes = written(OpenLayout::Safetensors);
+        let (_, header) = safetensors::SafeTensors::read_metadata(&bytes).unwrap();
+        check(&serde_json::from_str(&header.metadata().as_ref().unwrap()["flipside"]).unwrap());
+        safetensors::SafeTensors::deserialize(&bytes).unwrap();
+        let mut archive = zip::ZipArchive::new(std::io::Cursor::new(written(OpenLayout::Npz))).unwrap();
+        let mut array = Vec::new();
+        archive.by_name("metadata.npy").unwrap().read_to_end(&mut array).unwrap();
+        let start = array.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+        check(&serde_json::from_slice(&array[start..]).unwrap());
+        assert!([OpenLayout::C, OpenLayout::Rust].map(written).iter().all(|text| text.len() > length));
+    }
 }
 
 /// Positions of random games with their values in discs: by our own evaluator's sum if the player has a move, by rule at passes

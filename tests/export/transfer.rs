@@ -134,7 +134,7 @@ fn weights_beyond_an_engines_range_are_cut_and_reported() {
     let mut model = random_model(&Engine::Zebra.set(), &[60], 128, 300, 1);
     model.weights[0][5] = 9000;
     let Encoded { files, quantisation } = encode(Engine::Zebra, &model, false).unwrap();
-    assert_eq!(quantisation.clipped, 59);
+    assert_eq!(quantisation.clipped.weights, 59);
     assert_eq!(quantisation.largest_weight, (9000.0 - 8191.0) / 128.0);
     assert!(!quantisation.is_exact());
     let back = read(Engine::Zebra, &files[0].1).unwrap();

@@ -318,7 +318,7 @@ fn a_stopped_fit_reports_the_same_epochs() {
                     blocks += 1;
                     stop.store(blocks >= stop_after, Relaxed);
                 }
-                FitEvent::Epoch { epoch, loss, held_out } => epochs.push((*epoch, *loss, held_out.rmse())),
+                FitEvent::Epoch { epoch, loss, held_out, .. } => epochs.push((*epoch, *loss, held_out.rmse())),
                 FitEvent::Start { .. } | FitEvent::NotSaved { .. } => {}
             });
             sessions += 1;
@@ -715,4 +715,40 @@ fn the_configuration_kept_with_weights_is_toml_whatever_the_name_of_the_set() {
         let config: toml::Table = weights.provenance.config.parse().unwrap();
         assert_eq!(config["patterns"].as_str(), Some(name));
     }
+}
+
+/// The loss that is told last is that of the weights that are written.
+#[test]
+fn weights_beyond_the_range_of_a_set_are_counted_and_their_loss_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = open(&[kept(folder.path())]).unwrap();
+    let fitted = |largest: i16| {
+        let text = format!(
+            "name = 'own'\nscalars = ['constant', 'mobility']\npatterns = {{ edge = 'a1 b1 c1 d1 e1' }}\n\
+            [engine]\nscale = 64\nrange = [{}, {largest}]\ntables = {:?}",
+            -largest, [0; 61]
+        );
+        let (patterns, checkpoint) = (PatternSet::from_toml(&text).unwrap(), folder.path().join("w.fsw.part"));
+        let (config, stop) = (config(), AtomicBool::new(false));
+        let (patterns, games, checkpoint) = (&patterns, &games, &*checkpoint);
+        let request =
+            FitRequest { config: &config, patterns, games, from: None, teacher: None, checkpoint, stop: &stop };
+        let mut told = Vec::new();
+        let outcome = fit(&request, &mut |event| {
+            if let FitEvent::Epoch { held_out, clipped, .. } = event {
+                told.push((held_out.rmse().unwrap(), *clipped));
+            }
+        });
+        let FitOutcome::Finished(weights, _) = outcome.unwrap() else { panic!("nothing stops it") };
+        let at_an_end = weights.model.weights.iter().flatten().filter(|weight| weight.abs() == largest).count() as u64;
+        (told, at_an_end)
+    };
+    let (wide, _) = fitted(i16::MAX);
+    let (narrow, at_an_end) = fitted(16);
+    assert!(wide.iter().all(|(_, clipped)| clipped.weights == 0));
+    let (last, before) = narrow.split_last().unwrap();
+    assert_eq!(before, &wide[..before.len()], "only what is written is clipped");
+    let (loss, clipped) = *last;
+    assert!(clipped.weights > 0 && clipped.weights <= at_an_end && clipped.largest > 0.0, "{clipped:?} {at_an_end}");
+    assert!(loss > wide.last().unwrap().0 + 0.01, "{loss}");
 }

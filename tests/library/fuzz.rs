@@ -70,7 +70,10 @@ fn records() {
     let seeds = [
         ggf.repeat(2).into_bytes(),
         wthor,
-        b"f5d6c3d3c4\nf5f6e6f4\n".to_vec(),
+        b"f5d6c3d3c4\nf5f6e6f4\n1. f5, d6 2. c3 40-24 # here\n".to_vec(),
+        b"(;FF[4]GM[2]AP[edax:4.4]PB[a\\]b]KM[0.5]SZ[8]AB[e4][d5]AW[d4:d4][e5]PL[B]RE[B+2]B[f5];W[d6](;B[c3]C[c];W[])(;B[c5]))\n".to_vec(),
+        format!("  a b c d e f g h\n{}X to move\n", BOARD.as_bytes().chunks(8).zip(1..).map(|(row, i)|
+            format!("{i} {} {i}\n", String::from_utf8_lossy(row))).collect::<String>()).into_bytes(),
         format!("{BOARD} X; F5:+2; D3:-4;\n{BOARD} O 12 % here\n").into_bytes(),
         format!("{BOARD} 12\n{BOARD} -6\n").into_bytes(),
         br#"{"log":{"format":"flipside games","version":1,"settings":{"seed":1}}}
@@ -82,7 +85,7 @@ fn records() {
         .to_vec(),
         (0..=255).cycle().take(500).collect(),
     ];
-    run(checks::records, 6000, b"[]();/*O-XPAB8+ \n", &seeds);
+    run(checks::records, 6000, b"[]();/*O-XPABWGM12:8+ \n", &seeds);
 }
 
 const PLAY: SelfPlayConfig =
@@ -105,7 +108,6 @@ fn protocols() {
         &b"1 play b f5\nplay w d6\ngenmove b\nundo\ntime_settings 60 9 3\ntime_left b 10 0\nshowboard\nquit\n"[..],
         b"nboard 2\nset game (;GM[Othello]BO[8 -------- -------- -------- ---O*--- ---*O--- -------- -------- -------- *]B[F5];)\n\
           move d6/1.2/0.5\nset depth 3\nhint 2\ngo\nping 3\n",
-        b"(;GM[2]SZ[8]PB[a\\]b];B[f5];W[d6](;B[c3])(;B[c5]))",
         b"= 12 d6\n? illegal move\n=== d6/1.00/0.0\nd6 1.0 0\n",
         b"nboard:engine --level '5'",
     ];
@@ -129,13 +131,15 @@ fn weight_files() {
     let set = PatternSet::from_toml("name = 's'\nscalars = ['parity']\npatterns = { edge = 'a1 b1 c1' }").unwrap();
     let model = Model::zero(&set, &StageMap::grouped(|empties| empties % 2), 100).unwrap();
     let file = WeightFile::new(model, Provenance::of_this_program("nowhere")).to_bytes();
-    // The check itself seals the payload in a header, and a deflated one in another.
-    let payload = |file: &[u8]| file[52..].to_vec();
-    let (tiny, calibrated) = (include_bytes!("../golden/tiny.fsw"), include_bytes!("../golden/calibrated.fsw"));
-    let payloads = [payload(tiny), payload(calibrated), payload(&file)];
-    const HIDDEN: &[u8] = include_bytes!("../golden/hidden-in-parts.fsw");
-    let hidden = checks::HIDDEN_LAYER.payload(HIDDEN).unwrap().into_owned();
-    let seeds = [&payloads[..], &[file, hidden, HIDDEN.to_vec()]].concat();
+    // The check itself seals a payload in a header.
+    let golden: [&[u8]; 3] = [
+        include_bytes!("../golden/tiny.fsw"),
+        include_bytes!("../golden/calibrated.fsw"),
+        include_bytes!("../golden/hidden.fsw"),
+    ];
+    let payload = |file: &[u8]| checks::WEIGHTS.payload(file).unwrap().into_owned();
+    let payloads = golden.map(payload);
+    let seeds = [&payloads[..], &[payload(&file), file, golden[2].to_vec()]].concat();
     run(checks::weight_file, 12_000, &[0, 1, 0x7f, 0x80, 0xff], &seeds);
 }
 
@@ -150,7 +154,7 @@ fn books() {
     let mut seeds = vec![std::fs::read(&path).unwrap()];
     for format in [BookFormat::Edax, BookFormat::Egaroucid, BookFormat::Text] {
         let mut bytes = Vec::new();
-        export(&mut Book::open(&path).unwrap(), format, &mut bytes).unwrap();
+        export(&Book::open(&path).unwrap(), format, &mut bytes).unwrap();
         seeds.push(bytes);
     }
     let (_folder, path) = book::place();
@@ -176,19 +180,17 @@ fn engine_files() {
 #[cfg(feature = "cluster")]
 #[test]
 fn messages_of_a_cluster() {
-    use flipside::cluster::wire::{Job, Proof, ResultLine, result_to_bytes, to_text};
+    use flipside::cluster::wire::{Job, Offer, Proof, ResultLine, result_to_bytes, to_text};
     use flipside::storage::sha256;
 
     let games = games();
     let name = sha256(b"");
-    let job =
-        Job { seed: 1, generation: 2, first: 0, count: 2, play: PLAY, weights: name.clone(), proof: name.clone() };
+    let job = Job { seed: 1, generation: 2, first: 0, count: 2, play: PLAY, weights: name.clone() };
     let line = ResultLine { key: name.clone(), worker: "w".into(), first: 0, count: 2 };
     let seeds = [
         flipside::games::encode(&games),
         result_to_bytes(&line, &[frame(0, &games)]),
-        to_text(&job),
-        to_text(&Proof { job, digest: name }),
+        to_text(&Offer { job: job.clone(), proof: Proof { job, digest: name } }),
     ];
     run(messages::messages, 6000, b"\x00\x01\xff{}[]\",:0129-e", &seeds);
 }

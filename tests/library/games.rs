@@ -159,9 +159,46 @@ fn a_flipped_bit_is_found_and_named() {
         fs::write(&path, damaged).unwrap();
         let (found, _, error) = read(&path);
         // Never as a file that was cut off, whose end may be left out.
-        let is_named = matches!(error, Some(GamesError::Foreign(_) | GamesError::Header | GamesError::Damaged { .. }));
+        let is_named = matches!(error, Some(GamesError::Foreign(_) | GamesError::Damaged { .. }));
         assert!(found.is_empty() && is_named, "byte {at}: {error:?}");
     }
+}
+
+#[test]
+fn bytes_after_the_last_frame_are_damage_unless_they_begin_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("games.fsg");
+    let all = games(CONFIG, 20);
+    let whole = [&HEADER.to_bytes()[..], &frame(0, &all[..10])].concat();
+    let next = frame(10, &all[10..]);
+    let ending = |tail: &[u8]| {
+        fs::write(&path, [&whole, tail].concat()).unwrap();
+        let (found, _, error) = read(&path);
+        assert_eq!(found.len(), 1);
+        error
+    };
+    for length in 1..next.len() {
+        assert!(matches!(ending(&next[..length]), Some(GamesError::Torn { .. })), "{length}");
+    }
+    let again = frame(0, &all[..10]);
+    let long = [b'F'; 1000];
+    for tail in [
+        b"x",
+        &b"FSGx"[..],
+        b"\r\n",
+        b"\0\0x",
+        b"FSGB\x0b",
+        &again,
+        &again[..9],
+        &long,
+        &next[1..],
+        &frame(9, &all[10..]),
+    ] {
+        assert!(matches!(ending(tail), Some(GamesError::Damaged { .. })), "{tail:?}");
+    }
+    // Other files that are shorter than a header are not games that were cut off.
+    fs::write(&path, "f5d6").unwrap();
+    assert!(matches!(read(&path).2, Some(GamesError::Foreign(_))));
 }
 
 #[test]

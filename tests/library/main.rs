@@ -11,6 +11,7 @@ mod games;
 mod helpers;
 mod league;
 mod learn;
+mod notices;
 mod records;
 mod search;
 mod selective;

@@ -58,6 +58,7 @@ fn rude_engine(kind: &str) {
                     _ if moves < 2 => println!("= {square}\n"),
                     "illegal" => println!("= a1\n"),
                     "passing" => println!("= pass\n"),
+                    "resigning" => println!("= resign\n"),
                     "garbage" => println!("= \u{1b}[1mf5?\n"),
                     "failing" => println!("? cannot think\n"),
                     "dying" => {
@@ -158,6 +159,7 @@ fn misbehaviour_loses_the_game_with_the_reason_and_the_next_game_starts_afresh()
     for (dialect, kind, reason) in [
         ("gtp", "illegal", "illegal move: a1 turns no disc over"),
         ("gtp", "passing", "answered `genmove w` with `pass`"),
+        ("gtp", "resigning", "resigned"),
         ("gtp", "garbage", "answered `genmove w` with `\u{1b}[1mf5?`"),
         ("gtp", "failing", "answered `genmove w` with `cannot think`"),
         ("gtp", "dying", "the engine ended before it answered `genmove w` (exit status: 3), saying `out of cheese`"),
@@ -175,6 +177,7 @@ fn misbehaviour_loses_the_game_with_the_reason_and_the_next_game_starts_afresh()
             let game = played(&mut engine_player(), &mut engine, &opening);
             let forfeit = game.forfeit.expect(kind);
             assert_eq!((forfeit.side, game.discs), (Side::White, 64), "{kind}");
+            assert_eq!(forfeit.end == End::Resigned, kind == "resigning", "{kind}");
             // A busy machine may use up the half second on the answer before.
             let timed_out = forfeit.end == End::Time;
             assert!(forfeit.reason == reason || per_move < 1.0 && timed_out, "{kind}: {}", forfeit.reason);

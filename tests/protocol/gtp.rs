@@ -175,9 +175,19 @@ fn gtp_loads_games() {
     let lowest = Square::lowest(line.last().position.moves());
     assert_eq!(answers[..2], ["= black".to_owned(), format!("= {lowest}")]);
     assert_eq!(load(game, " 2")[0], "= white");
-    assert_eq!(load("(;GM[1];B[f5])", "")[0], "? cannot load file: not a game of Othello");
-    assert_eq!(load("(;GM[2];B[f5];W[f5])", "")[0], "? cannot load file: move 2 is illegal");
-    for bad in ["", "rubbish", "(;B[f5", "(;B[f5]", "(;B[f9])", "(;SZ[10])", "(;AB[f5])"] {
+    assert!(load("(;GM[1];B[f5])", "")[0].contains("expected a game of Othello"));
+    assert!(load("(;GM[2];B[f5];W[f5])", "")[0].contains("move 2 (f5): f5 is occupied"));
+    // As Edax writes it, with a result that is none.
+    let edax = "(;FF[4]GM[2]AP[edax:4.4]SZ[8]AB[e4][d5]AW[d4][e5]PL[B]RE[Void]B[f5];W[d6];B[c3];)";
+    assert_eq!(load(edax, "")[0], "= white");
+    assert_eq!(load(edax, " 3")[0], "= black");
+    // A set-up position in which black has to pass.
+    let set_up = "(;GM[2]AB[c1]AW[a1][b1][d4]PL[B];B[];W[d1])";
+    assert_eq!(load(set_up, " 1")[..2], ["= black", "= pass"]);
+    assert_eq!(load(set_up, " 2")[..1], ["= white"]);
+    // GGF is read too.
+    assert_eq!(load("(;GM[Othello]KM[-0.5]RE[-127.000]B[f5]W[d6];)", "")[0], "= black");
+    for bad in ["", "rubbish", "(;B[f5", "(;B[f5]", "(;B[f9])", "(;SZ[10])", "(;GM[2];B[f5];AB[f6])"] {
         let answers = load(bad, "");
         assert!(answers[0].starts_with("? cannot load file"), "{bad}: {answers:?}");
         // The earlier game is still there: it is white's turn.
@@ -185,7 +195,7 @@ fn gtp_loads_games() {
     }
     // What the file says cannot pass for another answer.
     let answers = load("(;B[x\n\n= d3])", "");
-    assert!(answers[0].contains("`x= d3`") && answers[1].starts_with("? illegal move"), "{answers:?}");
+    assert!(answers[0].contains("= d3") && answers[1].starts_with("? illegal move"), "{answers:?}");
 }
 
 #[test]

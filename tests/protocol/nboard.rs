@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 
+use flipside::board::{Square, Transcript};
 use flipside::protocol::nboard;
 use flipside::search::Strength;
 
@@ -67,6 +68,7 @@ fn nboard_reports_errors_in_status_lines_and_continues() {
         "set game",
         "set game (;GM[Go];)",
         "set game (;B[d3]",
+        "set game (;TY[8r20]B[d3];)",
     ] {
         let answers = nboard_talk(&mut Plain::default(), format!("{bad}\nping 1\n").as_bytes());
         assert!(answers[0].starts_with("status error: ") && answers[1] == "pong 1", "{bad}: {answers:?}");
@@ -79,4 +81,17 @@ fn nboard_reports_errors_in_status_lines_and_continues() {
     );
     let answers = nboard_talk(&mut Plain::default(), format!("{over}\nanalyze").as_bytes());
     assert_eq!(answers[0], "analysis 9 -64.00");
+}
+
+/// A position is set whatever the record says of the result.
+#[test]
+fn nboard_sets_games_with_any_result() {
+    let board = "BO[8 ---------------------------O*------*O--------------------------- *]";
+    for head in ["", "KM[-0.5]RE[8.5]", "RE[-127.000]", "RE[+2.5]", "RE[nonsense]", "KM[x]RE[99:q]", "DT[]RE[]"] {
+        let game = format!("set game (;GM[Othello]PC[GGS/os]TY[8k]{head}{board}B[E6]W[F4];)\ngo");
+        let answers = nboard_talk(&mut Plain::default(), game.as_bytes());
+        // The lowest move after e6f4.
+        let lowest = Square::lowest("e6f4".parse::<Transcript>().unwrap().last().position.moves());
+        assert!(answers[2].starts_with(&format!("=== {lowest}/")), "{head}: {answers:?}");
+    }
 }

@@ -223,7 +223,7 @@ fn metrics_hold_whole_events_and_each_once() {
             |event: &&TrainEvent| matches!(event, TrainEvent::Learned { generation: g, .. } if *g == generation);
         assert_eq!(events.iter().filter(learned).count(), 1);
     }
-    let Some(TrainEvent::Start { generation: 1, resumed: true, games: 200, elapsed, baseline: Some(_), .. }) =
+    let Some(TrainEvent::Start { generation: 1, resumed: true, games: 200, elapsed, .. }) =
         events.iter().rfind(|event| matches!(event, TrainEvent::Start { .. }))
     else {
         panic!("{metrics}")

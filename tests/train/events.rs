@@ -1,6 +1,6 @@
 //! Events as they are written to `metrics.jsonl`.
 
-use flipside::train::{Budget, GateMatch, TrainEvent};
+use flipside::train::{Anchor, Budget, GateMatch, TrainEvent};
 
 fn result(score: f64, elo: [f64; 3]) -> GateMatch {
     GateMatch { wins: 7, draws: 1, losses: 2, score, elo, discs: 3.25, superiority: 0.1 + 0.2 }
@@ -21,7 +21,6 @@ fn every_event_is_read_back_as_it_was() {
             games: 6_144,
             again: 2,
             elapsed: 12.5,
-            baseline: Some(finite),
             budget: Budget { seconds: Some(7200.0), generations: None, games: Some(1 << 40) },
             time: 1_790_000_000,
         },
@@ -37,7 +36,7 @@ fn every_event_is_read_back_as_it_was() {
         TrainEvent::BadRecord { file: file(), reason: "line 3: no game".into() },
         TrainEvent::Records { file: file(), read: 9, left_out: 1, positions: 300, loss: 11.1, seconds: 0.7 },
         TrainEvent::Batch { generation: 0, played: 64, games: 128, positions: 99, replayed: true, seconds: 0.1 },
-        TrainEvent::PlayedAgain { generation: 6, reason: "they were dreamt".into() },
+        TrainEvent::Delivered { generation: 6, workers: [("one".to_owned(), vec![[0, 31], [64, 95]])].into() },
         TrainEvent::NotFitted { generation: 3, first_generation: 12 },
         TrainEvent::Learned {
             generation: 7,
@@ -55,6 +54,7 @@ fn every_event_is_read_back_as_it_was() {
             generation: 7,
             fitted: false,
             best: Some(finite),
+            anchor: Anchor::Default,
             baseline: finite,
             pairs: [[1, 0, 0, 1, 3], [0, 0, 1, 0, 4]],
             promoted: false,
@@ -64,6 +64,7 @@ fn every_event_is_read_back_as_it_was() {
             generation: 8,
             fitted: true,
             best: Some(result(1.0, [infinite, 120.0, infinite])),
+            anchor: Anchor::Mobility,
             baseline: result(0.0, [-infinite, -infinite, -90.0]),
             pairs: [[0; 5]; 2],
             promoted: true,
@@ -81,7 +82,7 @@ fn every_event_is_read_back_as_it_was() {
             seconds: 1.5,
         },
         TrainEvent::Checkpoint { generation: 7, seconds: 0.25 },
-        TrainEvent::End { generation: 7, finished: true, elapsed: 61.5 },
+        TrainEvent::End { generation: 7, finished: true, elapsed: 61.5, reason: None },
     ];
     for event in events {
         let line = serde_json::to_string(&event).unwrap();

@@ -17,8 +17,8 @@ use flipside::eval::{Calibration, DepthPair};
 use flipside::export::{Engine, encode};
 use flipside::label::RecordFileError;
 use flipside::train::{
-    BadGames, Budget, GameJob, GameSource, GateConfig, LocalGames, OnGames, Outcome, Played, Resume, TrainConfig,
-    TrainError, TrainEvent, TrainRequest, stored_config, train,
+    Budget, GameJob, GameSource, GateConfig, LocalGames, OnGames, Outcome, Played, Resume, TrainConfig, TrainError,
+    TrainEvent, TrainRequest, stored_config, train,
 };
 use flipside::weights::WeightFile;
 
@@ -65,7 +65,7 @@ fn one_two_and_three_threads_give_the_same_bytes() {
 struct Elsewhere;
 
 impl GameSource for Elsewhere {
-    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) -> Result<(), BadGames> {
+    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) {
         let mut flow = ControlFlow::Continue(());
         for first in job.games.clone().step_by(7) {
             // The first time, it is stopped in the middle of the second generation.
@@ -75,43 +75,12 @@ impl GameSource for Elsewhere {
                 flow = on_games(played);
                 flow
             };
-            LocalGames.play(&GameJob { games, ..job.clone() }, stop, &mut on_games)?;
+            LocalGames.play(&GameJob { games, ..job.clone() }, stop, &mut on_games);
             if flow.is_break() {
                 break;
             }
         }
-        Ok(())
     }
-}
-
-/// Hands over some games of another seed first, and then says so.
-struct Fickle(AtomicBool);
-
-impl GameSource for Fickle {
-    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) -> Result<(), BadGames> {
-        if job.generation != 1 || self.0.swap(true, Relaxed) {
-            return LocalGames.play(job, stop, on_games);
-        }
-        LocalGames.play(&GameJob { seed: job.seed + 1, games: 0..64, ..job.clone() }, stop, on_games)?;
-        Err(BadGames("they were dreamt".into()))
-    }
-}
-
-#[test]
-fn games_that_turn_out_to_be_wrong_are_played_again() {
-    let config = tiny();
-    let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
-    let fickle = Fickle(AtomicBool::new(false));
-    let mut told = Vec::new();
-    let request = TrainRequest { games: &fickle, ..request(&config, directory.path(), &stop) };
-    train(&request, &mut |event| {
-        if let TrainEvent::PlayedAgain { generation, reason } = event {
-            told.push((*generation, reason.clone()));
-        }
-    })
-    .unwrap();
-    assert_eq!(told, [(1, "they were dreamt".to_owned())]);
-    assert_eq!(weights(directory.path()), undisturbed(&config, 2));
 }
 
 #[test]
@@ -179,12 +148,12 @@ fn a_budget_of_time_has_its_gate_and_can_be_extended() {
 struct Slow(Duration);
 
 impl GameSource for Slow {
-    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) -> Result<(), BadGames> {
+    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) {
         if job.generation == 0 {
             return LocalGames.play(job, stop, on_games);
         }
         std::thread::sleep(self.0);
-        LocalGames.play(&GameJob { games: 0..32, ..job.clone() }, stop, on_games)
+        LocalGames.play(&GameJob { games: 0..32, ..job.clone() }, stop, on_games);
     }
 }
 

@@ -4,9 +4,8 @@ use std::io::{BufRead, Read, Write};
 
 use super::linked::{Linked, linked};
 use super::{Entry, Exported, Source, Values, level};
-use crate::board::{Diagram, ScoredDiagram, Side, Square};
+use crate::board::{Diagram, ScoredDiagram, Side, Square, is_pass};
 use crate::book::error::BookError;
-use crate::record::ggf::is_pass;
 use crate::record::lines::write_position;
 use crate::storage::FileError;
 

@@ -9,23 +9,24 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use sha2::{Digest, Sha256};
 
-use crate::board::{Diagram, Square, Transcript};
+use crate::board::Transcript;
 use crate::book::{BookError, GameCounts, count_games, search_missing};
 use crate::cli::books::{SearchArguments, cannot_change, edit};
 use crate::cli::error::{CliError, Context};
 use crate::cli::evaluator::with_evaluator;
-use crate::cli::input::{CUT_OFF, each_once, name_of, read_bytes, refuse_own_files};
+use crate::cli::input::{CUT_OFF, Input, each_once, name_of, refuse_own_files};
 use crate::cli::meter::Meter;
 use crate::cli::session::Session;
 use crate::cli::signals::stop_on_signals;
 use crate::fit::kept_games_of;
 use crate::games::{has_games_name, is_games_file, whole_frames};
-use crate::record::{Format, Game, MAX_REPORTED, Record, read};
+use crate::record::{MAX_REPORTED, Record};
+use crate::storage::read_start;
 use crate::text::counted;
 
 /// Add recorded games to a book: their positions and results
 ///
-/// Games are f5d6 transcripts, GGF, WTHOR, logs of `match --games`, files of kept games (.fsg), or all kept games of a run's directory.
+/// Games are f5d6 transcripts, GGF, SGF, WTHOR, logs of `match --games`, files of kept games (.fsg), or all kept games of a run's directory.
 /// Games that are unfinished, that do not begin at the start position, or that another run has also kept are left out and counted.
 ///
 /// All games are added first; then the new positions are searched. If the search is stopped (exit code 75), `book grow` continues it:
@@ -64,7 +65,7 @@ impl AddArguments {
         for path in each_once(&self.games, session) {
             if path.is_dir() {
                 reader.read_run(path)?;
-            } else if has_games_name(path) {
+            } else if has_games_name(path) || path.is_file() && is_games_file(&read_start(path).unwrap_or_default()) {
                 reader.read_kept(path, open_file(path)?, &|line| session.say(line))?;
             } else {
                 reader.read(path)?;
@@ -122,29 +123,27 @@ struct Reader<'s> {
 impl Reader<'_> {
     /// Counts the games of a file.
     fn read(&mut self, path: &Path) -> Result<(), CliError> {
-        let (name, session) = (name_of(path), self.session);
-        let bytes = read_bytes(path, session).context(|| format!("cannot read {name}"))?;
-        if is_games_file(&bytes) {
-            return self.read_kept(path, &*bytes, &|line| session.say(line));
-        }
-        let format = Format::detect(&bytes);
-        if format.is_of_positions() {
-            return Err(CliError::failure(format!("{name} holds positions ({format}), not games")));
+        let input = Input::read(path, None, self.session)?;
+        let name = &input.name;
+        if input.format.is_of_positions() {
+            return Err(CliError::failure(format!("{name} holds positions ({}), not games", input.format)));
         }
         let mut reported = 0;
-        for record in read(&bytes, format).context(|| format!("cannot read {name} as {format}"))? {
-            match record {
-                Ok(Record::Game(game)) if is_whole(&game) => {
-                    self.count(&game.steps().collect::<Vec<_>>(), game.last())?;
-                }
-                Ok(_) => self.left_out += 1,
+        for record in input.records()? {
+            let game = match record {
+                Ok(Record::Game(game)) if game.last().position.is_game_over() => game.transcript(),
+                Ok(_) => None,
                 Err(error) => {
-                    self.left_out += 1;
                     reported += 1;
                     if reported <= MAX_REPORTED {
-                        session.say(format_args!("left out: {name}: {error}"));
+                        self.session.say(format_args!("left out: {name}: {error}"));
                     }
+                    None
                 }
+            };
+            match game {
+                Some(game) => self.count(&game)?,
+                None => self.left_out += 1,
             }
         }
         Ok(())
@@ -176,21 +175,18 @@ impl Reader<'_> {
             }
             for game in raw.decode().context(cannot)? {
                 let game = Transcript::from_moves(game.moves()).expect("kept games are legal to their end");
-                self.count(&game.steps(), game.last())?;
+                self.count(&game)?;
             }
         }
         Ok(())
     }
 
-    fn count(&mut self, steps: &[(Diagram, Square)], last: Diagram) -> Result<(), CliError> {
-        self.counts.add(steps, last.final_score_for_black(), self.min_empties).map_err(cannot_change)
+    fn count(&mut self, game: &Transcript) -> Result<(), CliError> {
+        let discs = game.last().final_score_for_black();
+        self.counts.add(&game.steps(), discs, self.min_empties).map_err(cannot_change)
     }
 }
 
 fn open_file(path: &Path) -> Result<BufReader<File>, CliError> {
     File::open(path).map(BufReader::new).context(|| format!("cannot read {}", name_of(path)))
-}
-
-fn is_whole(game: &Game) -> bool {
-    game.start() == Diagram::START && game.last().position.is_game_over()
 }

@@ -29,10 +29,10 @@ pub(super) fn write(file: &WeightFile, layout: &Layout, writer: &mut dyn Write) 
         let place = json!({ "dtype": element, "shape": tensor.shape, "data_offsets": [begin, end] });
         header.insert(tensor.name.clone(), place);
     }
-    let header = Value::Object(header).to_string();
+    let mut header = Value::Object(header).to_string().into_bytes();
     // Spaces at its end align the numbers.
-    let length = header.len().next_multiple_of(8);
-    writer.write_all(&(length as u64).to_le_bytes())?;
-    write!(writer, "{header:<width$}", width = length - (header.len() - header.chars().count()))?;
+    header.resize(header.len().next_multiple_of(8), b' ');
+    writer.write_all(&(header.len() as u64).to_le_bytes())?;
+    writer.write_all(&header)?;
     tensors.iter().try_for_each(|tensor| writer.write_all(&tensor.bytes))
 }

@@ -104,6 +104,8 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
     /// # Panics
     /// If `log2_entries` is above 40.
     pub fn with_evaluator(evaluator: &'e E, log2_entries: u32) -> Self {
+        // Not by a thread of a search: a fork in the middle of it would leave the child waiting for ever.
+        stability::prepare();
         let own_tables = vec![OwnTables::new(log2_entries)];
         Self {
             evaluator,

@@ -11,6 +11,11 @@ use crate::board::{Bitboard, FILE_A, FILE_H, INNER_FILES, INNER_RANKS, Position,
 /// For each configuration of an edge, by [`edge_index`], the player's stable discs.
 static EDGES: LazyLock<Box<[u8; 6561]>> = LazyLock::new(all_edges);
 
+/// Fills the table, which would otherwise happen in the first search.
+pub(super) fn prepare() {
+    LazyLock::force(&EDGES);
+}
+
 /// Sum of 3^i over the set bits i of a byte.
 static TERNARY: [u16; 256] = {
     let mut table = [0; 256];

@@ -1,0 +1,113 @@
+"""Trains a pattern evaluation in PyTorch on the games of a run, and writes weights that flipside plays with.
+
+    python3 examples/train_torch.py RUN -o mine.fsw [--set classic] [--epochs 3] [--network]
+
+The linear model is the one that `flipside fit RUN --patterns SET` learns. The losses are on the games that `fit` holds out, so they can be
+compared with what it prints. --network then adds a small network over the same features, which only a program of your own can play with.
+"""
+
+import argparse
+import time
+
+import numpy as np
+import torch
+from torch import nn
+
+import flipside
+
+PLIES_PER_STAGE = 4
+STAGES = (60 - np.arange(61, dtype=np.uint8)) // PLIES_PER_STAGE
+
+
+class Linear(nn.Module):
+    """One weight for each stage and slot: an EmbeddingBag that adds up what it finds."""
+
+    def __init__(self, slots):
+        super().__init__()
+        self.slots = slots
+        self.weights = nn.EmbeddingBag((int(STAGES.max()) + 1) * slots, 1, mode="sum", sparse=True)
+        nn.init.zeros_(self.weights.weight)
+
+    def forward(self, features, stage):
+        return self.weights(features + self.slots * stage[:, None])[:, 0]
+
+
+class Network(nn.Module):
+    """The linear model, and what 16 units see in the same features, weighed by stage."""
+
+    def __init__(self, linear, units=16):
+        super().__init__()
+        self.linear = linear
+        self.units = nn.EmbeddingBag(linear.slots, units, mode="sum", sparse=True)
+        self.bias = nn.Embedding(int(STAGES.max()) + 1, units, sparse=True)
+        self.output = nn.Embedding(int(STAGES.max()) + 1, units, sparse=True)
+        nn.init.normal_(self.units.weight, std=0.05)
+        nn.init.zeros_(self.bias.weight)
+        nn.init.zeros_(self.output.weight)
+
+    def forward(self, features, stage):
+        active = torch.clamp(self.units(features) + self.bias(stage), 0, 1)
+        return self.linear(features, stage) + (active * self.output(stage)).sum(1)
+
+
+def inputs(batch, patterns):
+    """Features, stage, label and number of empty squares of a batch, as tensors."""
+    empties = 60 - batch["ply"].astype(np.int64)
+    stage = torch.from_numpy(STAGES[empties].astype(np.int64))
+    return torch.from_numpy(flipside.features(batch, patterns)).long(), stage, torch.from_numpy(batch["label"].copy()), empties
+
+
+@torch.no_grad()
+def losses(model, games, patterns):
+    """Root mean square error in discs, in all and by empties, as `flipside fit` prints it."""
+    squared, count = np.zeros(61), np.zeros(61)
+    for batch in games:
+        features, stage, label, empties = inputs(batch, patterns)
+        squared += np.bincount(empties, ((model(features, stage) - label) ** 2).numpy(), 61)
+        count += np.bincount(empties, minlength=61)
+    by_empties = "  ".join(f"{at}: {np.sqrt(squared[at] / max(count[at], 1)):.2f}" for at in (10, 20, 30, 40, 50))
+    return f"{np.sqrt(squared.sum() / count.sum()):.3f}  (by empties {by_empties})"
+
+
+def train(model, parameters, rate, games, held_out, patterns, epochs):
+    optimizer = torch.optim.SparseAdam(list(parameters), lr=rate)
+    steps = epochs * len(games)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: max(0.01, 1 - step / steps))
+    for epoch in range(epochs):
+        begun, total = time.monotonic(), 0.0
+        for batch in games.shuffled(epoch):
+            features, stage, label, _ = inputs(batch, patterns)
+            loss = ((model(features, stage) - label) ** 2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            total += loss.item()
+        seconds, loss = time.monotonic() - begun, (total / len(games)) ** 0.5
+        print(f"epoch {epoch + 1}: loss {loss:.3f}, on held-out games {losses(model, held_out, patterns)}, {seconds:.0f} s", flush=True)
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("run", nargs="+", help="runs, or files of kept games")
+    arguments.add_argument("-o", "--output", required=True, help="the weight file to write")
+    arguments.add_argument("--set", default="classic", help="a pattern set's name, or its TOML file")
+    arguments.add_argument("--epochs", type=int, default=3)
+    arguments.add_argument("--network", action="store_true")
+    arguments = arguments.parse_args()
+
+    patterns = flipside.PatternSet(arguments.set)
+    games, held_out = (flipside.games(arguments.run, part=part, batch=8192) for part in ("learned", "held-out"))
+    print(f"{games.positions} positions to learn, {held_out.positions} held out, {patterns}")
+    linear = Linear(patterns.slots)
+    train(linear, linear.parameters(), 0.1, games, held_out, patterns, arguments.epochs)
+    flipside.save(arguments.output, patterns, linear.weights.weight.detach().numpy().reshape(-1, patterns.slots), STAGES)
+    print(arguments.output)
+    if arguments.network:
+        network = Network(linear)
+        added = [parameter for name, parameter in network.named_parameters() if not name.startswith("linear")]
+        train(network, added, 0.02, games, held_out, patterns, arguments.epochs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,329 @@
+//! Proof of a run afterwards: it is learned again from its kept games, a share of which is played again.
+//!
+//! A second run with the same configuration trains in a scratch folder. Its games come from the first run's files instead of being
+//! played, so it must come to the same weights. Games that are missing or damaged are played, as they should have been.
+
+use std::collections::BTreeSet;
+use std::ops::{ControlFlow, Range};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::eval::Model;
+use crate::games::{GamesError, GamesReader, RawFrame, frame, games_file, games_in};
+use crate::selfplay::SelfPlay;
+use crate::storage::FileError;
+use crate::train::{
+    BEST, Budget, GameJob, GameSource, LAST, LocalGames, OnGames, Outcome, Played, Sink, TrainConfig, TrainError,
+    TrainEvent, TrainRequest, continued_by, events, metrics, stored_config, stored_set, train,
+};
+use crate::weights::WeightFile;
+
+/// A run to prove.
+#[derive(Clone, Copy, Debug)]
+pub struct VerifyRequest<'r> {
+    /// Its directory. Nothing in it is changed.
+    pub run: &'r Path,
+    /// The share of each generation's frames that is played again, 0 to 1; at least one frame if it is above 0.
+    pub share: f64,
+    /// Decides which.
+    pub seed: u64,
+    /// The weights that the run began with, if it did not begin from nothing.
+    pub from: Option<&'r WeightFile>,
+    /// Set to stop soon.
+    pub stop: &'r AtomicBool,
+}
+
+/// What was found.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Verified {
+    /// Games that the run learned from.
+    pub games: u64,
+    /// Games that were played again.
+    pub replayed: u64,
+    /// What is not as it should be.
+    pub faults: Vec<Fault>,
+}
+
+/// Something of a run that is not as it should be.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Fault {
+    /// The file.
+    pub file: PathBuf,
+    /// The number of the first of the games that are wrong, if it is a file of games.
+    pub first: Option<u32>,
+    /// The number of the last.
+    pub last: Option<u32>,
+    /// Which worker played them, if the run's events say so.
+    pub worker: Option<String>,
+    /// What is wrong.
+    pub reason: String,
+}
+
+/// Learns a run again from its kept games, and plays a share of them again. `None` if it was stopped. The sink gets the events of the run
+/// in the scratch folder.
+///
+/// # Errors
+/// The run, or the scratch folder, cannot be read or written; the run cannot be learned again.
+pub fn verify(request: &VerifyRequest, sink: Sink) -> Result<Option<Verified>, TrainError> {
+    let &VerifyRequest { run, from, stop, .. } = request;
+    let config = stored_config(run)?;
+    let kept = KeptGames::of(request, &config)?;
+    let scratch = tempfile::tempdir().map_err(FileError::io(&std::env::temp_dir()))?;
+    let older = continued_by(run)?;
+    let config = if older.is_none() { with_patterns(config, run, scratch.path())? } else { config };
+    let directory = scratch.path().join("run");
+    for budget in kept.budgets() {
+        let of_scratch = TrainRequest {
+            budget,
+            from,
+            continues: older.as_deref(),
+            games: &kept,
+            ..TrainRequest::new(&config, &directory, stop)
+        };
+        let outcome = train(&of_scratch, sink)?;
+        if outcome == Outcome::Stopped && !kept.is_over.swap(false, Relaxed) {
+            return Ok(None);
+        }
+        stop.store(false, Relaxed);
+        for name in [LAST, BEST] {
+            kept.meet(&WeightFile::load(directory.join(name))?.model);
+        }
+        if kept.knows_all_weights() {
+            break;
+        }
+        kept.is_known.store(true, Relaxed);
+        std::fs::remove_dir_all(&directory).map_err(FileError::io(&directory))?;
+    }
+    Ok(Some(kept.found()))
+}
+
+/// The configuration with a file for the run's pattern set if its own is gone.
+fn with_patterns(mut config: TrainConfig, run: &Path, scratch: &Path) -> Result<TrainConfig, TrainError> {
+    let set = stored_set(run)?;
+    if config.pattern_set().ok().as_ref() != Some(&set) {
+        let path = scratch.join("patterns.toml");
+        let text = toml::to_string(&set).unwrap_or_default();
+        std::fs::write(&path, text).map_err(FileError::io(&path))?;
+        config.patterns = path.display().to_string();
+    }
+    Ok(config)
+}
+
+/// The kept games of a run, as a source of games for another run like it.
+struct KeptGames<'r> {
+    request: VerifyRequest<'r>,
+    /// Generations whose games the run has learned: all of them must be there.
+    learned: u32,
+    events: Vec<TrainEvent>,
+    state: Mutex<State>,
+    /// Set if training was stopped since there is nothing left to find out.
+    is_over: AtomicBool,
+    /// Set once the games are checked.
+    is_known: AtomicBool,
+}
+
+struct State {
+    found: Verified,
+    weights: Vec<Weights>,
+}
+
+/// A weight file of the run.
+struct Weights {
+    path: PathBuf,
+    file: WeightFile,
+    /// Whether the run has had these weights, as far as it was learned again.
+    is_met: bool,
+}
+
+impl<'r> KeptGames<'r> {
+    fn of(request: &VerifyRequest<'r>, config: &TrainConfig) -> Result<Self, TrainError> {
+        let run = request.run;
+        let weights = |name| {
+            let path = run.join(name);
+            Ok::<_, TrainError>(Weights { file: WeightFile::load(&path)?, path, is_met: false })
+        };
+        let weights = vec![weights(LAST)?, weights(BEST)?];
+        let mut learned = weights[0].file.provenance.generations as u32;
+        while u64::from(games_in(&games_file(run, learned))) >= u64::from(config.phase(learned).games)
+            || games_file(run, learned + 1).exists()
+        {
+            learned += 1;
+        }
+        let state = Mutex::new(State { found: Verified::default(), weights });
+        let events = events(&metrics(run)?).collect();
+        let (is_over, is_known) = Default::default();
+        Ok(Self { request: *request, learned, events, state, is_over, is_known })
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How far to learn again, the likelier way first, until the run's weights are met: its last fit depends on where it ended, and if it
+    /// was stopped there was none.
+    fn budgets(&self) -> [Budget; 2] {
+        let to_the_end = Budget::default();
+        // A run that continues another has games of its own from some generation on, and its budget counts from there.
+        let own = (0..self.learned).find(|&generation| games_file(self.request.run, generation).exists());
+        let generations = Some(self.learned - own.unwrap_or(self.learned));
+        let learned = Budget { generations, ..to_the_end };
+        let ended = self.events.iter().rev().find_map(|event| match event {
+            TrainEvent::End { finished, .. } => Some(*finished),
+            TrainEvent::Start { .. } => Some(false),
+            _ => None,
+        });
+        let has_games_left_over = games_in(&games_file(self.request.run, self.learned)) > 0;
+        if ended == Some(true) && !has_games_left_over { [learned, to_the_end] } else { [to_the_end, learned] }
+    }
+
+    /// Notes weights that the run should have had.
+    fn meet(&self, model: &Model) {
+        for weights in &mut self.state().weights {
+            weights.is_met |= weights.file.model == *model;
+        }
+    }
+
+    fn knows_all_weights(&self) -> bool {
+        self.state().weights.iter().all(|weights| weights.is_met)
+    }
+
+    /// What was found, with a fault for each weight file that does not follow from the games.
+    fn found(self) -> Verified {
+        // A fit at an end that the run went on from is not made again.
+        let best = self.events.iter().rposition(|event| matches!(event, TrainEvent::Gate { promoted: true, .. }));
+        let is_of_an_earlier_end = best.is_some_and(|best| {
+            matches!(self.events[best], TrainEvent::Gate { fitted: true, .. })
+                && self.events[best..].iter().any(|event| matches!(event, TrainEvent::Learned { .. }))
+        });
+        let State { mut found, weights } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for Weights { path, is_met, .. } in weights {
+            if !(is_met || is_of_an_earlier_end && path.ends_with(BEST)) {
+                let reason = "the run's games do not lead to these weights".to_owned();
+                found.faults.push(Fault { file: path, first: None, last: None, worker: None, reason });
+            }
+        }
+        found
+    }
+
+    fn fault(&self, generation: u32, games: Range<u32>, reason: String) {
+        let is_of = |range: &[u32; 2]| (range[0]..=range[1]).contains(&games.start);
+        let delivered = self.events.iter().rev().filter_map(|event| match event {
+            TrainEvent::Delivered { generation: of, workers } if *of == generation => Some(workers),
+            _ => None,
+        });
+        let worker = delivered.flatten().find(|(_, ranges)| ranges.iter().any(is_of)).map(|(name, _)| name.clone());
+        let file = games_file(self.request.run, generation);
+        let (first, last) = (Some(games.start), Some(games.end - 1));
+        self.state().found.faults.push(Fault { file, first, last, worker, reason });
+    }
+
+    /// The frames of a generation up to the first that is missing or damaged, and why there are no more.
+    fn frames(&self, generation: u32, wanted: u32) -> (Vec<RawFrame>, String) {
+        let (mut frames, mut next) = (Vec::new(), 0);
+        let mut read = || -> Result<String, GamesError> {
+            let mut reader = GamesReader::open(games_file(self.request.run, generation))?;
+            if reader.header().generation != generation {
+                return Ok("the file holds another generation".to_owned());
+            }
+            while let Some(frame) = reader.next_frame()? {
+                if frame.first() != next || frame.is_empty() || frame.len() as u32 > wanted - next {
+                    return Ok(format!("the next frame begins with game {}", frame.first()));
+                }
+                next += frame.len() as u32;
+                frames.push(frame);
+            }
+            Ok("the file ends".to_owned())
+        };
+        let reason = read().unwrap_or_else(|error| error.to_string());
+        (frames, reason)
+    }
+
+    /// Plays some of the frames again, and notes those whose games are not the same.
+    fn replay(&self, job: &GameJob<'_>, frames: &[RawFrame], stop: &AtomicBool) {
+        let Some(evaluator) = job.evaluator(stop) else { return };
+        let players = SelfPlay::new(&evaluator, *job.play);
+        let mut rng = ChaCha8Rng::seed_from_u64(self.request.seed);
+        rng.set_stream(job.generation.into());
+        let most = (self.request.share.clamp(0.0, 1.0) * frames.len() as f64).ceil() as usize;
+        let mut chosen: BTreeSet<usize> =
+            if most < frames.len() { BTreeSet::new() } else { (0..frames.len()).collect() };
+        while chosen.len() < most {
+            chosen.insert(rng.random_range(0..frames.len()));
+        }
+        let chosen: Vec<&RawFrame> = chosen.into_iter().map(|number| &frames[number]).collect();
+        chosen.into_par_iter().for_each(|kept| {
+            let numbers = kept.first()..kept.first() + kept.len() as u32;
+            let played = players.play_here(job.seed, job.generation, numbers.clone(), stop);
+            let (Ok(played), Ok(kept)) = (played, kept.decode()) else { return };
+            self.state().found.replayed += played.len() as u64;
+            if played != kept {
+                self.fault(
+                    job.generation,
+                    numbers,
+                    "these are not the games that the run would have played".to_owned(),
+                );
+            }
+        });
+    }
+}
+
+/// Frames that are handed over at once.
+const AT_ONCE: usize = 64;
+
+impl GameSource for KeptGames<'_> {
+    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) {
+        self.meet(job.model);
+        let generation = job.generation;
+        let (frames, mut reason) = self.frames(generation, job.games.end);
+        let must_be_whole = generation < self.learned;
+        if !must_be_whole && (frames.is_empty() || self.knows_all_weights()) {
+            self.is_over.store(true, Relaxed);
+            stop.store(true, Relaxed);
+            return;
+        }
+        let is_known = self.is_known.load(Relaxed);
+        if !is_known {
+            self.replay(job, &frames, stop);
+        }
+        let mut next = 0;
+        let mut flow = ControlFlow::Continue(());
+        for frames in frames.chunks(AT_ONCE) {
+            let decoded: Vec<_> = frames.par_iter().map(RawFrame::decode).collect();
+            let mut played = Vec::new();
+            for games in decoded {
+                match games {
+                    Ok(games) => {
+                        let first = next;
+                        next += games.len() as u32;
+                        played.push(Played { frame: frame(first, &games), games, by: None });
+                    }
+                    Err(error) => {
+                        reason = error.to_string();
+                        break;
+                    }
+                }
+            }
+            let is_damaged = played.len() < frames.len();
+            flow = on_games(played);
+            if is_damaged || flow.is_break() || stop.load(Relaxed) {
+                break;
+            }
+        }
+        if !is_known {
+            self.state().found.games += u64::from(next);
+        }
+        if must_be_whole && next < job.games.end && flow.is_continue() && !stop.load(Relaxed) {
+            let missing = next..job.games.end;
+            if !is_known {
+                self.fault(generation, missing.clone(), format!("{reason}; these games were played again"));
+            }
+            LocalGames.play(&GameJob { games: missing, ..job.clone() }, stop, on_games);
+        }
+    }
+}

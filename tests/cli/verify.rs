@@ -1,0 +1,142 @@
+//! Runs that are proved afterwards, and what is found in those that are not what they should be.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use flipside::games::{GamesHeader, GamesReader, frame};
+use flipside::selfplay::SelfPlay;
+use flipside::train::stored_config;
+use flipside::weights::WeightFile;
+
+use crate::support::*;
+
+/// A run of four generations of 128 games.
+fn trained(folder: &Path) -> PathBuf {
+    fs::write(folder.join("small.toml"), SMALL_SET).unwrap();
+    let config = include_str!("../miniature.toml").replace("games = 2100", "games = 128");
+    fs::write(folder.join("config.toml"), config).unwrap();
+    let mut command = program();
+    command.current_dir(folder).args(["train", "--run", "run", "--preset", "quick", "--config", "config.toml"]);
+    command.args(["--patterns", "small.toml", "--generations", "4", "--quiet"]);
+    assert!(finish(command, "").status.success());
+    // Its own set is enough.
+    fs::remove_file(folder.join("small.toml")).unwrap();
+    folder.join("run")
+}
+
+fn verified(run: &Path, share: &str) -> (Option<i32>, Vec<Vec<String>>, String) {
+    let output = run_with(&["verify", run.to_str().unwrap(), "--share", share, "--seed", "1"], "");
+    let rows = String::from_utf8(output.stdout).unwrap();
+    let rows = rows.lines().skip(1).map(|row| row.split('\t').map(str::to_owned).collect()).collect();
+    (output.status.code(), rows, String::from_utf8(output.stderr).unwrap())
+}
+
+fn games_file(run: &Path, generation: u32) -> PathBuf {
+    run.join(format!("games/{generation:08}.fsg"))
+}
+
+#[test]
+fn a_run_that_is_what_it_should_be_is_proved_whether_it_has_ended_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = trained(folder.path());
+    let (code, rows, said) = verified(&run, "0.5");
+    assert_eq!((code, rows.len()), (Some(0), 0), "{said}");
+    assert!(said.contains("256 were played again"), "{said}");
+    // Stopped in the middle of a generation: the games that it has are learned by nothing yet.
+    let whole = fs::read(games_file(&run, 3)).unwrap();
+    let reader = || {
+        let mut reader = GamesReader::new(&whole[..]).unwrap();
+        (0..2).for_each(|_| drop(reader.next_frame().unwrap()));
+        reader.offset() as usize
+    };
+    let three = folder.path().join("three");
+    let mut command = program();
+    command.current_dir(folder.path()).args([
+        "train",
+        "--run",
+        "three",
+        "--preset",
+        "quick",
+        "--config",
+        "config.toml",
+    ]);
+    fs::write(folder.path().join("small.toml"), SMALL_SET).unwrap();
+    command.args(["--patterns", "small.toml", "--generations", "3", "--quiet"]);
+    assert!(finish(command, "").status.success());
+    fs::write(games_file(&three, 3), &whole[..reader()]).unwrap();
+    let (code, rows, said) = verified(&three, "1");
+    assert_eq!((code, rows.len()), (Some(0), 0), "{said}");
+}
+
+#[test]
+fn games_that_the_run_would_not_have_played_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = trained(folder.path());
+    // The second frame of the first generation, whose weights know nothing yet, is replaced by games of another seed.
+    let config = stored_config(&run).unwrap();
+    let mut file = GamesReader::open(games_file(&run, 0)).unwrap();
+    let mut frames = Vec::new();
+    while let Some(kept) = file.next_frame().unwrap() {
+        frames.push(frame(kept.first(), &kept.decode().unwrap()));
+    }
+    let best = WeightFile::load(run.join("best.fsw")).unwrap();
+    let mut empty = best.model;
+    empty.weights.iter_mut().flatten().for_each(|weight| *weight = 0);
+    let layout = Arc::new(flipside::pattern::Layout::new(&empty.set).unwrap());
+    let evaluator = flipside::eval::PatternEvaluator::with_layout(&empty, layout).unwrap();
+    let players = SelfPlay::new(&evaluator, config.phase(0).self_play);
+    let lies = players.play_here(config.seed + 1, 0, 32..64, &AtomicBool::new(false)).unwrap();
+    frames[1] = frame(32, &lies);
+    let header: GamesHeader = file.header();
+    fs::write(games_file(&run, 0), [&header.to_bytes()[..], &frames.concat()].concat()).unwrap();
+    let (code, rows, said) = verified(&run, "1");
+    assert_eq!(code, Some(1), "{said}");
+    let named = |row: &[String]| row[0].ends_with("00000000.fsg") && row[1..3] == ["32", "63"];
+    assert!(rows.iter().any(|row| named(row)), "{rows:?}");
+    // What was learned from the right games does not follow from the others.
+    assert!(rows.iter().any(|row| row[0].ends_with("last.fsw")), "{rows:?}");
+}
+
+#[test]
+fn flipped_bits_on_disk_are_named_and_what_they_spoil_is_played_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = trained(folder.path());
+    let path = games_file(&run, 1);
+    let whole = fs::read(&path).unwrap();
+    for at in [45, whole.len() / 2, whole.len() - 3] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 4;
+        fs::write(&path, &bytes).unwrap();
+        let (code, rows, said) = verified(&run, "0.01");
+        assert_eq!((code, rows.len()), (Some(1), 1), "{said}: {rows:?}");
+        assert!(rows[0][0].ends_with("00000001.fsg") && rows[0][2] == "127", "{rows:?}");
+    }
+    fs::remove_file(&path).unwrap();
+    let (code, rows, said) = verified(&run, "0");
+    assert_eq!((code, rows.len()), (Some(1), 1), "{said}");
+    assert_eq!(rows[0][1..3], ["0", "127"]);
+    fs::write(&path, &whole).unwrap();
+    // A weight that nobody has learned.
+    let last = run.join("last.fsw");
+    let mut weights = WeightFile::load(&last).unwrap();
+    weights.model.weights[0][0] ^= 1;
+    weights.save(&last).unwrap();
+    let (code, rows, said) = verified(&run, "0");
+    assert_eq!((code, rows.len()), (Some(1), 1), "{said}: {rows:?}");
+    assert!(rows[0][0].ends_with("last.fsw"), "{rows:?}");
+}
+
+#[test]
+fn what_cannot_be_proved_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let none = folder.path().join("none");
+    assert!(refusal(&["verify", none.to_str().unwrap()], "", 1).contains("none"));
+    let run = trained(folder.path());
+    let said = refusal(&["verify", run.to_str().unwrap(), "--from", "default"], "", 1);
+    assert!(said.contains("did not begin with"), "{said}");
+    for share in ["2", "-1", "NaN", "x"] {
+        refusal(&["verify", run.to_str().unwrap(), "--share", share], "", 2);
+    }
+}
