@@ -1,4 +1,4 @@
-"""Copies the docstrings of the built package into its type hints and into the reference of docs/PYTHON.md.
+"""Copies the docstrings of the built package into its type hints and into the reference of python/GUIDE.md.
 
 The docstrings are written in python/src. `python3 python/reference.py` writes both files; with --check it only says whether they are as it
 would write them.
@@ -14,7 +14,7 @@ import flipside
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 HINTS = ROOT / "python" / "package" / "flipside" / "__init__.pyi"
-PAGE = ROOT / "docs" / "PYTHON.md"
+PAGE = ROOT / "python" / "GUIDE.md"
 MARKER = "<!-- What follows is written by python/reference.py from the docstrings. -->\n"
 
 

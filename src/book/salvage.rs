@@ -27,8 +27,10 @@ impl Salvage {
     /// I/O errors, a file that is not a book, or one of which nothing is intact.
     pub fn open(path: &Path) -> Result<Self, BookError> {
         let (book, fault) = Book::open_without_names(path)?;
-        let damage = fault.into_iter().collect();
-        Ok(Self { path: path.to_owned(), announced: book.len(), weights: book.weights().to_vec(), damage })
+        let (announced, weights) = (book.len(), book.weights().to_vec());
+        drop(book);
+        let damage = fault.into_iter().chain(Book::fault_of_changes(path)?).collect();
+        Ok(Self { path: path.to_owned(), announced, weights, damage })
     }
 
     /// The positions that the book should have.

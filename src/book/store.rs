@@ -249,11 +249,11 @@ pub(super) fn chunk<E>(
     wrong: impl Fn(redb::Error) -> E,
 ) -> Result<Vec<Record>, E> {
     let entries = table.range(keys.start().encode()..=keys.end().encode()).map_err(|error| wrong(error.into()))?;
-    let record = |entry: Result<(redb::AccessGuard<'_, [u8; KEY]>, redb::AccessGuard<'_, [u8; VALUE]>), _>| {
-        let (key, value) = entry.map_err(|error: redb::StorageError| wrong(error.into()))?;
+    let records = entries.take(CHUNK).map(|entry| {
+        let (key, value) = entry.map_err(|error| wrong(error.into()))?;
         decode(Key::decode(&key.value()), &value.value()).map_err(&wrong)
-    };
-    entries.take(CHUNK).map(record).collect()
+    });
+    records.collect()
 }
 
 pub(super) fn decode(key: Key, value: &[u8; VALUE]) -> Result<Record, redb::Error> {
@@ -297,6 +297,18 @@ impl Book {
     /// The book in an open file, which is made if the file is empty. `path` is for messages.
     pub(super) fn on(file: File, path: &Path) -> Result<Self, BookError> {
         Self::new(Store::on(file, path)?)
+    }
+
+    /// Damage in what only a change of the book needs. None is found while another process is changing it.
+    pub(super) fn fault_of_changes(path: &Path) -> Result<Option<Fault>, BookError> {
+        let file = File::open(path).map_err(FileError::io(path))?;
+        let (pages, fault) = Pages::new(file).map_err(|error| BookError::of_database(path, None, error.into()))?;
+        let opened = Builder::new().set_cache_size(CACHE).open_read_only_with_backend(pages);
+        match opened.map_err(|error| BookError::of_database(path, fault.get(), error.into())) {
+            Err(BookError::Damage { offset, reason, .. }) => Ok(Some((offset, reason))),
+            Ok(_) | Err(BookError::Locked(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// A book whose names of weights may be damaged, and that damage.

@@ -212,9 +212,8 @@ pub fn check(path: &Path) -> Result<Faults, BookError> {
 /// # Errors
 /// Same as [`check`], plus [`BookError::Locked`].
 pub fn fix(path: &Path) -> Result<Faults, BookError> {
-    let held = hold(path)?;
+    drop(hold(path)?);
     let mut salvage = Salvage::open(path)?;
-    drop(held);
     let weights = salvage.weights().to_vec();
     let named = weights.len();
     let mut faults = Faults::default();

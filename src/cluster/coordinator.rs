@@ -401,8 +401,7 @@ mod tests {
             hands: Mutex::new(on_games),
             halt: AtomicBool::new(false),
         });
-        let told = *lock(&told);
-        told
+        *lock(&told)
     }
 
     /// The message of a worker that has played frames of the table.

@@ -369,10 +369,8 @@ mod tests {
     /// Generation 2, with a proof of generation 1.
     fn state() -> State {
         let Generation { job, weights, .. } = packed(1);
-        let mut state = State::default();
-        state.generation = Some(packed(2));
-        state.proof = Some((Proof { job, digest: String::new() }, weights.unwrap()));
-        state
+        let proof = Some((Proof { job, digest: String::new() }, weights.unwrap()));
+        State { generation: Some(packed(2)), proof, ..State::default() }
     }
 
     #[test]

@@ -206,12 +206,11 @@ fn lengths(paths: &[PathBuf]) -> Result<Vec<(PathBuf, u64)>, BadGames> {
     Ok(lengths)
 }
 
-/// The frames within the length of a file, each with its number of games; `None` if stopped.
-fn scan(
-    (path, length): &(PathBuf, u64),
-    part: Part,
-    stop: &AtomicBool,
-) -> Result<Option<(KeptFile, Vec<(KeptFrame, u32)>)>, GamesError> {
+/// A file with its frames, each with its number of games.
+type Scanned = (KeptFile, Vec<(KeptFrame, u32)>);
+
+/// The frames within the length of a file; `None` if stopped.
+fn scan((path, length): &(PathBuf, u64), part: Part, stop: &AtomicBool) -> Result<Option<Scanned>, GamesError> {
     let mut file = KeptFile { path: path.clone(), length: *length, generation: 0, is_cut_off: false };
     let mut frames = Vec::new();
     let mut read = || {

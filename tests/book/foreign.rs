@@ -17,7 +17,7 @@ use crate::support::*;
 
 fn exported(book: &Path, format: BookFormat) -> Vec<u8> {
     let mut bytes = Vec::new();
-    export(&mut Book::open(book).unwrap(), format, &mut bytes).unwrap();
+    export(&Book::open(book).unwrap(), format, &mut bytes).unwrap();
     bytes
 }
 
@@ -356,8 +356,8 @@ fn exports_to_edax_meet_its_requirements() {
     assert!(edax_accepts(&exported(&passes, BookFormat::Edax)) > 100);
     // Unsearched positions have no value, and their parents do without one.
     let mut out = Vec::new();
-    let mut book = Book::open(&path).unwrap();
-    let done = export(&mut book, BookFormat::Edax, &mut out).unwrap();
+    let book = Book::open(&path).unwrap();
+    let done = export(&book, BookFormat::Edax, &mut out).unwrap();
     assert!(done.left_out > 100 && done.positions + done.left_out == book.len(), "{done:?}");
     let lines = exported(&path, BookFormat::Text);
     assert_eq!(String::from_utf8(lines).unwrap().lines().count() as u64, done.positions);

@@ -260,15 +260,15 @@ fn pruning_keeps_the_positions_of_good_play() {
     let (folder, path) = place();
     grow(&path, 500, 2, &NEVER);
     let small = folder.path().join("small.fsb");
-    let mut book = Book::open(&path).unwrap();
+    let book = Book::open(&path).unwrap();
     let before = book.get(Position::START).unwrap().unwrap().derived.value;
-    let kept = prune(&mut book, Keep { within: 1.0, min_empties: 0 }, &small).unwrap();
+    let kept = prune(&book, Keep { within: 1.0, min_empties: 0 }, &small).unwrap();
     assert!((2..500).contains(&kept), "{kept}");
     assert!(check(&small).unwrap().is_none());
     let pruned = Book::open(&small).unwrap();
     assert_eq!(pruned.get(Position::START).unwrap().unwrap().derived.value, before);
     for within in [128.0, f32::INFINITY] {
-        assert_eq!(prune(&mut book, Keep { within, min_empties: 0 }, &small).unwrap(), 500);
+        assert_eq!(prune(&book, Keep { within, min_empties: 0 }, &small).unwrap(), 500);
         assert_eq!(content(&small), content(&path));
     }
 }
@@ -284,7 +284,7 @@ fn pruning_keeps_what_was_proved() {
         learn_game(&mut book, &game.steps(), black_discs(game), &mut searcher, &WEIGHTS, &NEVER).unwrap();
     }
     // The solved positions have fewer empty squares.
-    prune(&mut book, Keep { within: 128.0, min_empties: 9 }, &small).unwrap();
+    prune(&book, Keep { within: 128.0, min_empties: 9 }, &small).unwrap();
     assert!(check(&small).unwrap().is_none());
     let (mut pruned, mut proved) = (Book::open(&small).unwrap(), 0);
     for (diagram, _) in games.iter().flat_map(Transcript::steps) {

@@ -154,7 +154,7 @@ fn books() {
     let mut seeds = vec![std::fs::read(&path).unwrap()];
     for format in [BookFormat::Edax, BookFormat::Egaroucid, BookFormat::Text] {
         let mut bytes = Vec::new();
-        export(&mut Book::open(&path).unwrap(), format, &mut bytes).unwrap();
+        export(&Book::open(&path).unwrap(), format, &mut bytes).unwrap();
         seeds.push(bytes);
     }
     let (_folder, path) = book::place();

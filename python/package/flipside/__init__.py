@@ -1,6 +1,6 @@
 """Othello evaluation weights, kept games and pattern features in NumPy arrays, by flipside.
 
-docs/PYTHON.md in flipside's repository leads from a clone to a model of one's own.
+python/GUIDE.md in flipside's repository leads from a clone to a model of one's own.
 """
 
 from importlib import import_module as _import
