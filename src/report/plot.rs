@@ -163,7 +163,7 @@ impl Chart {
                 chart.draw_series(LineSeries::new(self.shown(number), stroke))?;
             } else {
                 let size = [9, 3, 15][(line.dashes - 1) % 3];
-                chart.draw_series(DashedLineSeries::new(self.shown(number).into_iter(), size, 4, stroke))?;
+                chart.draw_series(DashedLineSeries::new(self.shown(number), size, 4, stroke))?;
             }
             for (x, y) in self.shown(number) {
                 let (left, top) = chart.backend_coord(&(x, y));
