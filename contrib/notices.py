@@ -37,7 +37,7 @@ def notices(package):
 
 
 def main():
-    command = ["cargo", "metadata", "--format-version", "1", "--locked"]
+    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--all-features"]
     inside, others = contained(json.loads(subprocess.check_output(command)))
     print("The program contains these crates; the Rust standard library comes under MIT or Apache-2.0 as well.\n")
     texts = {}

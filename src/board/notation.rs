@@ -185,7 +185,7 @@ fn split_diagram(text: &str) -> Result<(Diagram, &str), NotationError> {
         let moves = parse_moves(text)?;
         return Ok((replay(start_of(&moves), &moves, |_, _| ())?, ""));
     }
-    let is_mark = |&c: &char| !"-._".contains(c);
+    let is_mark = |&c: &char| !"-._".contains(c) && !c.is_whitespace();
     let of = |c| ALPHABETS.iter().find(|cells| cells.iter().any(|cells| cells.contains(c)));
     let [blacks, whites, empties] = text.chars().find(is_mark).and_then(of).unwrap_or(&ALPHABETS[0]);
     let (mut black, mut white, mut count) = (0u64, 0u64, 0u32);
@@ -330,7 +330,7 @@ mod tests {
             (board.replacen('-', "", 1) + " X", "squares found: 63"),
             (format!("-{board} X"), "squares found: 65"),
             (board.replace('O', "Q"), "column 28: `Q` is not a square"),
-            (board.replace('O', "W"), "column 28: `W` is not a square"),
+            (board.replace('O', "W"), "column 29: `X` is not a square"),
             (board.to_owned(), "expected the side to move, X or O, after the board; found ``"),
             (format!("{board} Y"), "found `Y`"),
             (format!("{board} X 65"), "`65` is neither a score"),

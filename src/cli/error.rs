@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn reports_hold_causes_once_and_hints() {
-        let error = parse_positions("rubbish").context(|| "cannot read a.txt").unwrap_err();
+        let error = parse_positions("XOQ").context(|| "cannot read a.txt").unwrap_err();
         let report = error.hint("Write better.").report();
         assert!(report.starts_with("flipside: cannot read a.txt: line 1: "), "{report}");
         assert!(report.ends_with("\n  Write better."), "{report}");

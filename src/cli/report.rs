@@ -19,7 +19,7 @@ use crate::report::{Figures, page};
 
 /// Write a report on runs: one HTML file with all plots
 ///
-/// The page needs no network and no scripts. It shows strength with intervals from one fit over all gates, losses by empty squares, errors,
+/// The page needs no network. It shows strength with intervals from one fit over all gates, losses by empty squares, errors,
 /// slopes and calibration of the best weights against the results of kept games, coverage, strongest configurations, rates and times by
 /// step, and how to repeat the run. The figures are included as JSON (`<script type="application/json" id="data">`). Several runs share
 /// the same plots. Runs may be in progress.

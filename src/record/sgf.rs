@@ -63,5 +63,6 @@ fn result_text(result: GameResult, komi: f64) -> String {
 /// A text with SGF's escapes, on one line.
 fn escaped(text: &str) -> String {
     let on_one_line = text.replace(|c: char| c.is_control(), " ");
-    on_one_line.replace('\\', "\\\\").replace(']', "\\]").trim().to_owned()
+    let escape = |text: String, c: char| text.replace(c, &format!("\\{c}"));
+    ['\\', '[', ']'].into_iter().fold(on_one_line.trim().to_owned(), escape)
 }

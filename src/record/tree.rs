@@ -212,6 +212,7 @@ impl Builder {
                 match name {
                     "PB" => self.game.black = value.to_owned(),
                     "PW" => self.game.white = value.to_owned(),
+                    "KM" if value.is_empty() => {}
                     "KM" => self.komi = value.parse().ok().filter(|komi: &f64| komi.is_finite()),
                     _ => self.result = value.to_owned(),
                 }

@@ -67,6 +67,8 @@ pub struct Validated {
 pub struct StepTime {
     /// Its number, from 1.
     pub step: usize,
+    /// Hours of the run when it began.
+    pub hours: f64,
     /// Generations played.
     pub generations: u32,
     /// Their games.
@@ -168,6 +170,16 @@ impl Figures {
     }
 }
 
+impl Figures {
+    /// Where steps begin, and what was learned at their ends: hours of the run, and a word.
+    pub(super) fn marks(&self) -> Vec<(f64, String)> {
+        let steps = self.steps.iter().skip(1).map(|step| (step.hours, format!("step {}", step.step)));
+        // More would hide the lines.
+        let learned = if self.held_out.len() <= 8 { &self.held_out[..] } else { &[] };
+        steps.chain(learned.iter().map(|learned| (learned.hours, "learned".to_owned()))).collect()
+    }
+}
+
 /// What was done in each step, and how long it took. A gate counts for the step that played last.
 fn steps(log: &RunLog) -> Vec<StepTime> {
     let number = |generation: u32| log.config.step_number(generation.saturating_sub(1));
@@ -175,9 +187,14 @@ fn steps(log: &RunLog) -> Vec<StepTime> {
     let mut steps: Vec<_> = (1..=count).map(|step| StepTime { step, ..StepTime::default() }).collect();
     // By step, games, positions and seconds of the generations that were played in one session.
     let mut timed = vec![(0, 0, 0.0); count];
+    let mut before = 0.0;
     for played in &log.history.played {
         let number = number(played.generation);
         let step = &mut steps[number];
+        if step.generations == 0 {
+            step.hours = before;
+        }
+        before = played.hours;
         step.generations += 1;
         step.games += played.games;
         step.positions += played.positions;

@@ -16,7 +16,7 @@ pub use figures::{Board, Figures, SOME_EMPTIES, StepTime, Validated, Weights};
 pub use history::{Ending, Generation, History, Learned};
 pub use log::RunLog;
 pub use page::page;
-pub use plot::{Chart, Line};
+pub use plot::{COLOURS, Chart, Drawing, Line};
 pub use ratings::Rating;
 pub use status::{RunState, Status};
 pub use tensorboard::TensorBoard;

@@ -3,13 +3,16 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use plotters::style::RGBColor;
+
 use super::figures::{Board, Figures, SHOWN_EMPTIES, SOME_EMPTIES, StepTime};
 use super::history::Learned;
-use super::plot::{Chart, Line};
+use super::plot::{Chart, Drawing, Line, colour};
 use super::status::RunState;
 use crate::text::{bytes, count, counted, duration, elo, or_dash, typed};
 
 const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
 
 /// A page about some runs. A browser reloads it after `reload` seconds.
 pub fn page(runs: &[Figures], reload: Option<u32>) -> String {
@@ -54,7 +57,9 @@ pub fn page(runs: &[Figures], reload: Option<u32>) -> String {
         add(origin(run));
     }
     let json = serde_json::to_string(runs).expect("figures are plain data").replace('<', "\\u003c");
-    add(format!("<script type=\"application/json\" id=\"data\">{json}</script>\n</body>\n</html>\n"));
+    add(format!(
+        "<script type=\"application/json\" id=\"data\">{json}</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
+    ));
     html
 }
 
@@ -144,13 +149,32 @@ fn verdict(run: &Figures) -> String {
 }
 
 fn figure(chart: &Chart, caption: &str) -> String {
-    let Some(svg) = chart.to_svg() else { return String::new() };
-    format!("<figure>\n{svg}\n<figcaption>{caption}</figcaption>\n</figure>\n")
+    // A single point is no plot.
+    let has_line = chart.lines.iter().any(|line| line.points.len() > 1);
+    let Some(Drawing { svg, lines, points }) = chart.for_page().filter(|_| has_line) else { return String::new() };
+    let names: Vec<&str> = chart.lines.iter().map(|line| &*line.name).collect();
+    let key = |number: &usize| {
+        let line = &chart.lines[*number];
+        let RGBColor(red, green, blue) = colour(line.colour);
+        let style = if line.dashes == 0 { "solid" } else { "dashed" };
+        format!("<li style=\"--c: rgb({red},{green},{blue}); --s: {style}\">{}</li>", escaped(&line.name))
+    };
+    let keys: String = lines.iter().map(key).collect();
+    let json = |value: String| value.replace('&', "&amp;").replace('\'', "&#39;").replace('<', "&lt;");
+    format!(
+        "<figure class=\"plot\" data-names='{}' data-points='{}'>\n{svg}\n<ul>{keys}</ul>\n<output>&nbsp;</output>\n\
+         <figcaption>{caption}</figcaption>\n</figure>\n",
+        json(serde_json::to_string(&names).expect("plain data")),
+        json(serde_json::to_string(&points).expect("plain data"))
+    )
 }
 
 fn chart(title: &str, x: &str, y: &str, lines: Vec<Line>) -> Chart {
-    Chart { title: title.into(), x: x.into(), y: y.into(), log: false, lines }
+    Chart { title: title.into(), x: x.into(), y: y.into(), log: false, lines, marks: Vec::new() }
 }
+
+/// The colour of what belongs to no run.
+const GREY: usize = 6;
 
 /// The end of a path is enough to name a run.
 fn name(run: &Figures) -> String {
@@ -158,13 +182,13 @@ fn name(run: &Figures) -> String {
     path.rsplit('/').next().unwrap_or(path).to_owned()
 }
 
-fn line(name: String, points: Vec<(f64, f64)>) -> Line {
-    Line { name, points, band: Vec::new(), marked: false }
+fn line(name: String, colour: usize, points: Vec<(f64, f64)>) -> Line {
+    Line { name, colour, dashes: 0, points, band: Vec::new(), marked: false }
 }
 
 /// A line for each run.
 fn each_run(runs: &[Figures], points: impl Fn(&Figures) -> Vec<(f64, f64)>) -> Vec<Line> {
-    runs.iter().map(|run| line(name(run), points(run))).collect()
+    runs.iter().enumerate().map(|(number, run)| line(name(run), number, points(run))).collect()
 }
 
 /// A chart over the time of the runs, given in hours; if all runs are short, it shows minutes.
@@ -175,17 +199,19 @@ fn timed(runs: &[Figures], title: &str, y: &str, mut lines: Vec<Line>) -> Chart 
         line.points.iter_mut().for_each(|point| point.0 *= factor);
         line.band.iter_mut().for_each(|interval| interval.0 *= factor);
     }
-    chart(title, unit, y, lines)
+    // The marks of several runs would hide the lines.
+    let marks = if let [run] = runs { run.marks() } else { Vec::new() };
+    let marks = marks.into_iter().map(|(hours, word)| (factor * hours, word)).collect();
+    Chart { marks, ..chart(title, unit, y, lines) }
 }
 
 fn strength(runs: &[Figures]) -> Chart {
-    let of = |run: &Figures| Line {
-        name: name(run),
-        points: run.ratings.iter().map(|rating| (rating.hours, rating.elo[0])).collect(),
+    let of = |(number, run): (usize, &Figures)| Line {
         band: run.ratings.iter().map(|rating| (rating.hours, rating.elo[1], rating.elo[2])).collect(),
         marked: true,
+        ..line(name(run), number, run.ratings.iter().map(|rating| (rating.hours, rating.elo[0])).collect())
     };
-    timed(runs, "Strength over time", "Elo relative to default", runs.iter().map(of).collect())
+    timed(runs, "Strength over time", "Elo relative to default", runs.iter().enumerate().map(of).collect())
 }
 
 fn losses(runs: &[Figures]) -> Chart {
@@ -198,9 +224,14 @@ fn by_empties(values: &[Option<f64>]) -> Vec<(f64, f64)> {
 }
 
 fn held_out(runs: &[Figures]) -> Chart {
-    let lines = runs.iter().flat_map(|run| {
-        let fits = run.held_out.iter().rev().take(4).rev();
-        fits.map(move |fit| line(format!("{} {}", name(run), fit.generation), by_empties(&fit.by_empties)))
+    let lines = runs.iter().enumerate().flat_map(|(run_number, run)| {
+        let fits = run.held_out.iter().rev().take(if runs.len() == 1 { 4 } else { 2 }).enumerate();
+        fits.map(move |(number, fit)| {
+            let (colour, dashes) = if runs.len() == 1 { (number, 0) } else { (run_number, number) };
+            let name = if runs.len() == 1 { String::new() } else { name(run) + ", " };
+            let name = format!("{name}after generation {}", fit.generation);
+            Line { dashes, ..line(name, colour, by_empties(&fit.by_empties)) }
+        })
     });
     chart("Loss on games held out, by the last fits", "empty squares", "discs", lines.collect())
 }
@@ -208,12 +239,14 @@ fn held_out(runs: &[Figures]) -> Chart {
 /// A chart over time at some numbers of empties; fewer of them if there are several runs.
 fn over_time(runs: &[Figures], title: &str, y: &str, points: impl Fn(&Figures, usize) -> Vec<(f64, f64)>) -> Chart {
     let shown: &[usize] = if runs.len() == 1 { &[0, 1, 2, 3, 4] } else { &[1, 3] };
-    let lines = runs.iter().flat_map(|run| {
+    let lines = runs.iter().enumerate().flat_map(|(run_number, run)| {
         let points = &points;
-        shown.iter().map(move |&at| {
+        shown.iter().enumerate().map(move |(number, &at)| {
             let points = points(run, at);
             let marked = points.len() < 20;
-            Line { marked, ..line(format!("{} at {}", name(run), SOME_EMPTIES[at]), points) }
+            let (colour, dashes) = if runs.len() == 1 { (number, 0) } else { (run_number, number) };
+            let of = if runs.len() == 1 { String::new() } else { name(run) + ", " };
+            Line { marked, dashes, ..line(format!("{of}{} empties", SOME_EMPTIES[at]), colour, points) }
         })
     });
     timed(runs, title, y, lines.collect())
@@ -247,7 +280,7 @@ fn calibration(runs: &[Figures]) -> Chart {
         let bins = run.weights.iter().flat_map(|weights| &weights.calibration);
         bins.map(|&(predicted, mean, _)| (f64::from(predicted), mean)).collect()
     });
-    lines.push(line("equal".to_owned(), vec![(-64.0, -64.0), (64.0, 64.0)]));
+    lines.push(line("equal".to_owned(), GREY, vec![(-64.0, -64.0), (64.0, 64.0)]));
     chart("Prediction and result", "predicted discs", "mean result", lines)
 }
 

@@ -245,7 +245,7 @@ fn a_plain_call_is_a_new_run_and_latest_is_the_newest() {
     assert!(talk.contains("2 generations more, 3 generations in all"), "{talk}");
     let status = program().current_dir(lab.0.path()).args(["status", &folder(0)]).output().unwrap();
     let status = String::from_utf8(status.stdout).unwrap();
-    assert!(status.contains("\nstate\tfinished\n") && status.contains("\ngeneration\t3 learned\n"), "{status}");
+    assert!(status.contains("\nstate\tfinished\n") && status.contains("\ngenerations\t3\n"), "{status}");
     assert_eq!(latest(), fs::canonicalize(lab.0.path().join(folder(0))).unwrap());
     let (code, _, talk) = train(&["--resume", "runs/latest"]);
     assert!(code == Some(0) && talk.contains("the budget of 3 generations is already used up"), "{talk}");

@@ -45,9 +45,13 @@ fn a_worker_may_be_killed_frozen_slow_or_stopped() {
     assert!(said.contains("go to other workers"), "{said}");
     let mut late = worker(folder, "late", &broker.url(), "run");
     late.wait_for("as the coordinator did");
-    let status = || String::from_utf8(flipside(&["status"]).arg(&run).output().unwrap().stdout).unwrap();
-    while status().matches("worker\t").count() < 5 || !status().contains(" games, gone, last seen ") {
-        assert!(train.is_running(), "{}\n{}", status(), train.said());
+    let workers = || {
+        let output = flipside(&["status", "--json"]).arg(&run).output().unwrap();
+        let status: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        status["workers"].as_array().cloned().unwrap_or_default()
+    };
+    while workers().len() < 5 || workers().iter().all(|worker| worker["present"] == true) {
+        assert!(train.is_running(), "{:?}\n{}", workers(), train.said());
         sleep(Duration::from_millis(500));
     }
     stop(&mut train);

@@ -204,7 +204,7 @@ fn a_workers_key_can_do_what_the_documentation_says_and_nothing_else() {
             "flipside.run.coordinator",
             "_INBOX_coordinator.stolen",
             "$JS.API.STREAM.DELETE.flipside-run-jobs",
-            "$JS.API.STREAM.PURGE.flipside-run-weights",
+            "$JS.API.STREAM.PURGE.flipside-second-weights",
         ];
         for (question, answer) in asked.iter().flat_map(|question| targets.map(|target| (*question, target))) {
             thief.publish_with_reply(question, answer, "".into()).await.unwrap();
@@ -218,9 +218,9 @@ fn a_workers_key_can_do_what_the_documentation_says_and_nothing_else() {
             "flipside.run.coordinator",
             "flipside.third.results.0.0",
             "$JS.API.INFO",
-            "$JS.API.STREAM.INFO.flipside-run-jobs",
+            "$JS.API.STREAM.INFO.flipside-second-jobs",
             "$JS.API.STREAM.DELETE.flipside-run-jobs",
-            "$JS.API.STREAM.PURGE.flipside-run-weights",
+            "$JS.API.STREAM.PURGE.flipside-second-weights",
             "$JS.API.CONSUMER.CREATE.flipside-run-weights",
             "$JS.API.CONSUMER.MSG.NEXT.flipside-third-jobs.workers",
             "$JS.API.DIRECT.GET.flipside-third-weights.flipside.third.state",

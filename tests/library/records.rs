@@ -424,8 +424,8 @@ fn records_are_converted() {
     assert_eq!(converted(lines.as_bytes(), Format::Egaroucid, Format::Egaroucid).1, lines);
     let fail = |text: &[u8], from, to| convert(text, from, to, &mut Vec::new(), &mut |error| Err(error)).unwrap_err();
     assert!(matches!(fail(b"", Format::F5d6, Format::Wthor), ConvertError::OnlyRead(Format::Wthor)));
-    for from in [Format::Obf, Format::Egaroucid] {
-        let error = fail(lines.as_bytes(), from, Format::Ggf).to_string();
+    for (text, from) in [(text, Format::Obf), (lines, Format::Egaroucid)] {
+        let error = fail(text.as_bytes(), from, Format::Ggf).to_string();
         assert!(error.starts_with("number 1: a position, not a game"), "{error}");
     }
     assert!(fail(b"f5\nzz\n", Format::F5d6, Format::Ggf).to_string().starts_with("line 2: "));

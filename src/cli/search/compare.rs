@@ -13,7 +13,7 @@ use crate::cli::output::Output;
 use crate::cli::results::{FormatArgument, Results};
 use crate::cli::session::Session;
 use crate::eval::{Evaluator, Score};
-use crate::report::{Chart, Line};
+use crate::report::{COLOURS, Chart, Line};
 use crate::textbook::{OthelloTree, SizeEstimate, branching_factor, estimate_size};
 
 /// Searches that visit every node are run only if all trees together have no more nodes than this.
@@ -67,9 +67,15 @@ impl<E: Evaluator> Comparison<'_, E> {
         session: &Session,
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
-        let line =
-            |search: &NamedSearch| Line { name: search.name.clone(), points: vec![], band: vec![], marked: false };
-        let mut lines: Vec<_> = self.searches.iter().map(line).collect();
+        let line = |(number, search): (usize, &NamedSearch)| Line {
+            name: search.name.clone(),
+            colour: number,
+            dashes: number / COLOURS,
+            points: vec![],
+            band: vec![],
+            marked: false,
+        };
+        let mut lines: Vec<_> = self.searches.iter().enumerate().map(line).collect();
         let mut add = |depth: u32, tree: SizeEstimate, outcomes: &[Option<Outcome>]| {
             for ((line, search), outcome) in lines.iter_mut().zip(&self.searches).zip(outcomes) {
                 let nodes = outcome.as_ref().map(|outcome| outcome.nodes as f64);
@@ -83,7 +89,7 @@ impl<E: Evaluator> Comparison<'_, E> {
         }
         add(depth, tree, outcomes);
         let title = "Nodes visited by depth, mean of the positions".to_owned();
-        let chart = Chart { title, x: "plies".into(), y: "nodes".into(), log: true, lines };
+        let chart = Chart { title, x: "plies".into(), y: "nodes".into(), log: true, lines, marks: vec![] };
         let image = chart.to_svg().expect("every search visits a node");
         svg.write(out, |file| file.write_all(image.as_bytes()))
     }
