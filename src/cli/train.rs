@@ -115,7 +115,7 @@ fn examples() -> String {
     format!(
         "Examples:\n  flipside train --preset quick\n  \
          flipside train --resume runs/latest --hours 2\n  \
-         flipside train --continue runs/latest --config changes.toml --hours 2\n  \
+         flipside train --continue runs/latest --seed 2 --hours 2\n  \
          flipside train --run runs/edax --patterns edax --hours 8 --seed 7{}",
         if cfg!(feature = "cluster") { cluster } else { "" }
     )

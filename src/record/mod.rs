@@ -20,9 +20,9 @@ use std::fmt::Display;
 
 pub use convert::{ConvertError, Converted, convert};
 pub use format::Format;
-pub use game::{Game, MoveNote};
+pub use game::{Game, MoveNote, Record};
 pub use ggf::write as write_ggf;
-pub use read::{Record, Records, read};
+pub use read::{Records, read};
 pub use result::{Finish, GameResult};
 pub use sgf::write as write_sgf;
 

@@ -9,13 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::error::TrainError;
-use super::live::Live;
+use super::live::{LOCK, Live};
 use crate::games::{games_folder, generations_of_run, has_games_name};
 use crate::storage::{FileError, folder_of, is_temporary, open_locked, read_bounded};
 
 /// The marker: what makes a directory a run directory.
 pub(super) const MARKER: &str = "flipside-run.json";
-pub(crate) const LOCK: &str = "lock";
 pub(super) const CONFIG: &str = "config.toml";
 pub(super) const METRICS: &str = "metrics.jsonl";
 pub(crate) const BEST: &str = "best.fsw";

@@ -4,12 +4,12 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use super::budget::Budget;
 use super::checkpoint::Parts;
 use super::error::TrainError;
 use super::event::TrainEvent;
 use super::keeper::Keeper;
 use super::ledger::Journal;
-use super::request::Budget;
 use super::run::Run;
 use super::saving::write_checkpoint;
 use super::state::{EncodedWeights, Job, Progress, RunState};
@@ -167,7 +167,8 @@ impl Run<'_> {
                     finished: finished.as_ref(),
                     positions,
                 };
-                write_checkpoint(keeper, saved, identity, &parts).map_err(|error| {
+                let newest = finished.as_ref().map_or(&*newest, |(finished, _)| finished);
+                write_checkpoint(keeper, saved, identity, &parts, &newest.bytes).map_err(|error| {
                     failed = Some(error);
                     Stopped
                 })

@@ -16,13 +16,15 @@ use super::directory::generations_in;
 use super::error::TrainError;
 use super::identity::{Earlier, Identity};
 use super::keeper::Keeper;
-use super::playing::LAMBDA;
 use super::source::Played;
 use crate::games::{GamesError, GamesHeader, GamesReader, RawFrame, games_file, games_in};
 use crate::learn::{Sample, SampleSet, lambda_returns};
 use crate::record::MAX_BYTES;
 use crate::selfplay::GameRecord;
 use crate::storage::{FileError, read_bounded, sha256};
+
+/// How labels are made on which weights are validated.
+pub(super) const LAMBDA: f32 = 0.9;
 
 /// Where the games of a run are.
 #[derive(Clone)]

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::directory::LOCK;
+/// The file that the process that works on a run has locked.
+pub(crate) const LOCK: &str = "lock";
+
 /// What the process that works on a run is doing.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Live {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::budget::Budget;
 use super::checkpoint::{self, Resumed};
 use super::config::TrainConfig;
 use super::directory::{BEST, CONFIG, LAST, MARKER, RunDirectory, metrics, read_if_there};
@@ -13,7 +14,7 @@ use super::identity::{Earlier, Identity, Marker, hash_of};
 use super::keeper::{Keeper, Metrics, Sink};
 use super::learning::with_checksums;
 use super::ledger::Ledger;
-use super::request::{Budget, Resume, TrainRequest};
+use super::request::{Resume, TrainRequest};
 use super::room::{self, Growth};
 use super::run::{Clock, LastCheckpoint, Run};
 use super::state::{EncodedWeights, Progress, RunState};

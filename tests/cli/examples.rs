@@ -49,21 +49,20 @@ fn examples_run_as_printed() {
         // The shell is replaced by the program, so that a signal reaches it.
         let call = if example.starts_with("flipside") { format!("exec {example}") } else { example.clone() };
         shell.current_dir(clone.path()).env("PATH", &path).args(["-c", &call]);
+        let log = clone.path().join("runs/latest/metrics.jsonl");
+        let sessions = || {
+            let run = std::fs::canonicalize(&log).unwrap_or_default();
+            let starts = std::fs::read_to_string(&run).unwrap_or_default().matches(r#""event":"start""#).count();
+            (run, starts)
+        };
+        let before = sessions();
         let mut child = shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         if example.starts_with("flipside train") {
             // It has a budget of minutes or hours, and can be stopped as soon as there is something to resume.
-            let is_begun = |entry: std::fs::DirEntry| entry.path().join("best.fsw").exists();
-            let wanted = if example.contains("--run") { 2 } else { 1 };
+            // It listens for signals once it has reported its start.
+            let has_weights = || clone.path().join("runs/latest/best.fsw").exists();
             loop {
-                let runs = std::fs::read_dir(clone.path().join("runs")).into_iter().flatten().flatten();
-                let begun =
-                    runs.filter(|entry| !entry.path().is_symlink()).filter_map(|entry| is_begun(entry).then_some(()));
-                // A resumed run has weights already; it listens for signals once it has reported its start.
-                let starts =
-                    std::fs::read_to_string(clone.path().join("runs/latest/metrics.jsonl")).unwrap_or_default();
-                let starts = starts.matches(r#""event":"start""#).count();
-                let goes_on = !example.contains("--resume") || starts >= 2;
-                if begun.count() >= wanted && goes_on || child.try_wait().unwrap().is_some() {
+                if sessions() != before && has_weights() || child.try_wait().unwrap().is_some() {
                     break;
                 }
                 std::thread::sleep(Duration::from_millis(50));

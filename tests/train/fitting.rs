@@ -198,7 +198,7 @@ fn what_is_half_learned_goes_on_or_begins_again() {
 #[test]
 fn what_is_half_learned_at_the_end_does_not_keep_a_run_from_more_games() {
     let config = ending(with_few_weights(small(config())), |finish| finish.hidden_layer = true);
-    stopped_after_step(&config, 4, Budget { generations: Some(3), ..FIVE }, |_| ());
+    stopped_after_step(&config, 3, Budget { generations: Some(3), ..FIVE }, |_| ());
 }
 
 #[test]

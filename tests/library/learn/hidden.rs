@@ -173,7 +173,10 @@ fn a_pass_equals_a_naive_one() {
     let off = distance(heads, &naive.heads.concat());
     assert!(off < 2e-3, "{off}");
     for (stage, cells) in after.cells.iter().enumerate() {
-        let off = distance(cells, &naive.cells[stage]);
+        // Each value is followed by how often it was learned.
+        let values = |cells: &[f32]| cells.iter().step_by(2).copied().collect::<Vec<_>>();
+        let expected: Vec<_> = naive.cells[stage].iter().step_by(2).copied().collect();
+        let off = distance(&values(cells), &expected);
         assert!(off < 2e-2, "stage {stage}: {off}");
     }
 }
