@@ -1,5 +1,6 @@
 //! `flipside fit`.
 
+use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -52,7 +53,7 @@ pub struct FitArguments {
     engine: Option<Engine>,
 
     /// Pattern set: a built-in name, a TOML file, or a run [default: that of the first run named, or night]
-    #[arg(long, env = "FLIPSIDE_PATTERNS", hide_env_values = true, value_name = "SET")]
+    #[arg(long, value_name = "SET")]
     patterns: Option<String>,
 
     /// How far labels trust the result of a game (1) rather than the search (0) [default: 0.9]
@@ -255,7 +256,10 @@ impl FitArguments {
         config.hidden_layer |= self.hidden_layer;
         config.block = self.memory.map_or(config.block, |megabytes| megabytes * POSITIONS_PER_MB);
         // The file has been checked on its own.
-        config.check().map_err(|error| CliError::Usage(format!("cannot use the options: {error}")))?;
+        let unusable = |error: &dyn Display| CliError::Usage(format!("cannot use the options: {error}"));
+        let text = toml::to_string(&config).expect("a configuration is a TOML table");
+        check(&text, LearnConfig::KEYS).map_err(|error| unusable(&error.message()))?;
+        config.check().map_err(|error| unusable(&error))?;
         Ok(config)
     }
 

@@ -206,7 +206,7 @@ impl<'s> TrainProgress<'s> {
         if let Some(line) = self.line_of(event) {
             self.say(&line);
         }
-        if let TrainEvent::Start { resumed: false, .. } = event {
+        if let TrainEvent::End { finished: true, .. } = event {
             self.say(&self.engines_line());
         }
     }
@@ -267,10 +267,7 @@ impl<'s> TrainProgress<'s> {
         if let Ok(engine) = self.config.patterns.parse::<Engine>() {
             return format!("for {engine} itself: `flipside export --to {engine} {directory} -o FILE`");
         }
-        format!(
-            "for other engines: `flipside fit {directory} --teacher {directory} --patterns edax -o edax.fsw` (or egaroucid, \
-             ntest, zebra) learns weights for their patterns from this run's games and from searches with its weights"
-        )
+        format!("for another engine (edax, egaroucid, ntest, zebra): `flipside fit {directory} --for edax -o eval.dat`")
     }
 
     /// The line that an event leaves, if any.

@@ -38,7 +38,6 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
         check_same(request, &stored.identity, &identity)?;
     }
     let ledger = Ledger::new(request.directory, &identity);
-    ledger.check_owner(ledger.first())?;
     let metrics = Metrics::of(&metrics(directory.path())?, directory.path())?;
     let check = |state: &RunState| ledger.check(0..state.progress.generation, &config);
     let (resumed, fault) = checkpoint::load(directory.path(), &identity.run_name(), &layout, check)?;
@@ -51,6 +50,7 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
             Resumed { state, build: Provenance::of_this_program("").build(), is_newest: false }
         }
     };
+    ledger.check_from(state.progress.generation, &config)?;
     let known = known(&ledger, &state.progress, metrics.generations)?;
     let clock = Clock { started: began, earlier: state.progress.elapsed.max(metrics.elapsed) };
     let budget = budget(request, &metrics, &ledger, &config, &state.progress, known, &clock)?;

@@ -142,3 +142,29 @@ fn shells_and_manuals_know_every_command() {
         assert!(scripts.iter().all(|script| script.contains(&command)), "{command}");
     }
 }
+
+/// Files are proposed only where files go, pattern sets and presets by name.
+#[test]
+#[cfg(unix)]
+fn a_shell_completes_what_belongs_there() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("some.file"), "").unwrap();
+    std::fs::write(folder.path().join(".script"), stdout(&["completions", "bash"], "")).unwrap();
+    let completed = |before: &[&str]| {
+        let (last, words) = (before.last().unwrap(), before.join(" "));
+        let script = format!(
+            "source .script; COMP_WORDS=(flipside {words} ''); COMP_CWORD={}; _flipside flipside '' {last}; echo \"${{COMPREPLY[@]}}\"",
+            before.len() + 1
+        );
+        let output = command("bash").current_dir(folder.path()).args(["-c", &script]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let has = |before: &[&str], word: &str| completed(before).iter().any(|found| found == word);
+    for files in [&["train", "--config"][..], &["fit", "--teacher"], &["report", "-o"], &["book", "merge", "-o"]] {
+        assert!(has(files, "some.file"), "{files:?}");
+    }
+    for others in [&["train", "--seed"][..], &["match", "--depth"], &["train", "--patterns"], &["train", "--preset"]] {
+        assert!(!has(others, "some.file"), "{others:?}");
+    }
+    assert!(has(&["train", "--patterns"], "classic") && has(&["train", "--preset"], "quick"));
+}

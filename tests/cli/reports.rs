@@ -363,7 +363,7 @@ fn results_can_be_had_as_json() {
 fn tensorboard_reads_what_is_written_for_it() {
     let lab = lab();
     let config = fs::read_to_string(lab.path().join("config.toml")).unwrap();
-    fs::write(lab.path().join("board.toml"), format!("events = {{ tensorboard = true }}\n{config}")).unwrap();
+    fs::write(lab.path().join("board.toml"), format!("tensorboard = true\n{config}")).unwrap();
     let train = ["train", "--preset", "quick", "--config", "board.toml", "--patterns", "small.toml", "-q"];
     let train = |generations| {
         // Sessions are read in the order of the seconds in the names of their files.
