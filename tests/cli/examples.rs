@@ -73,8 +73,12 @@ fn examples_run_as_printed() {
         }
         if example.starts_with("flipside book grow") {
             // It ends with what it has, and the next example shows some of it.
-            let length = || std::fs::metadata(clone.path().join("book.fsb")).map_or(0, |metadata| metadata.len());
-            while length() < 10_000 && child.try_wait().unwrap().is_none() {
+            let shows = |move_: &str| {
+                let mut show = program();
+                let output = show.current_dir(clone.path()).args(["book", "show", "book.fsb", move_]).output();
+                output.unwrap().status.success()
+            };
+            while !shows("f5") && child.try_wait().unwrap().is_none() {
                 std::thread::sleep(Duration::from_millis(50));
             }
             if child.try_wait().unwrap().is_none() {

@@ -209,7 +209,10 @@ fn a_report_is_one_page_with_all_in_it() {
     fs::write(lab.path().join("runs/one/best.fsw"), "").unwrap();
     in_lab(&lab, &["report", "runs/one", "-o", "damaged.html"]);
     let html = fs::read_to_string(lab.path().join("damaged.html")).unwrap();
-    assert!(html.contains("No figures of the best weights of runs/one: runs/one/best.fsw: only 0 bytes"));
+    assert!(
+        html.contains("No figures of the best weights of runs/one: runs/one/best.fsw: ")
+            && html.contains("only 0 bytes")
+    );
     let error = refusal(&["report", "runs/nowhere", "-o", "/nowhere/report.html"], "", 1);
     assert!(error.contains("cannot write `/nowhere/report.html`"), "{error}");
 
