@@ -12,7 +12,7 @@ use clap_mangen::Man;
 use super::error::{CliError, Context};
 use super::input::STANDARD_STREAM;
 use super::output::Output;
-use crate::pattern::BUILT_IN;
+use flipside::pattern::BUILT_IN;
 
 /// Print a script that completes flipside's commands and options in a shell
 #[derive(Args, Debug)]

@@ -9,7 +9,7 @@ use super::error::CliError;
 use super::input::{Input, STANDARD_STREAM, refuse_own_files};
 use super::output::Output;
 use super::session::Session;
-use crate::record::{ConvertError, Converted, Format, MAX_REPORTED, RecordError, convert, read};
+use flipside::record::{ConvertError, Converted, Format, MAX_REPORTED, RecordError, convert, read};
 
 /// Convert records of games and positions from one format to another
 ///

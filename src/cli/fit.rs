@@ -15,13 +15,15 @@ use super::meter::Meter;
 use super::output::Output;
 use super::session::Session;
 use super::signals::stop_on_signals;
-use crate::export::Engine;
-use crate::fit::{self, Begun, ConfigFault, FitError, FitRequest, GameFiles, GameFilesEvent, LearnConfig, LearnEvent};
-use crate::pattern::PatternSet;
-use crate::schema::check;
-use crate::storage::{Disk, LocalDisk, folder_of};
-use crate::text::count;
-use crate::train::{BEST, set_named, stored_set};
+use flipside::export::Engine;
+use flipside::fit::{
+    self, Begun, ConfigFault, FitError, FitRequest, GameFiles, GameFilesEvent, LearnConfig, LearnEvent,
+};
+use flipside::pattern::PatternSet;
+use flipside::schema::check;
+use flipside::storage::{Disk, LocalDisk, folder_of};
+use flipside::text::count;
+use flipside::train::{BEST, set_named, stored_set};
 
 /// Learn weights from kept games and records, without playing
 ///

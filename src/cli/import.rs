@@ -8,8 +8,8 @@ use clap::Args;
 use super::error::{CliError, Context};
 use super::output::Output;
 use super::session::Session;
-use crate::export::{Engine, import, import_files};
-use crate::text::counted;
+use flipside::export::{Engine, import, import_files};
+use flipside::text::counted;
 
 /// Turn another engine's weights into a weight file, without loss
 ///

@@ -6,7 +6,7 @@ use std::thread;
 
 use super::error::CliError;
 use super::session::start_threads;
-use crate::threads::Reorder;
+use flipside::threads::Reorder;
 
 /// Does `work` for each item on a number of threads, each with its own worker, and hands the results to `take` in the order of the
 /// items, each as soon as it and all before it are ready.

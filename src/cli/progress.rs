@@ -8,10 +8,10 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use super::escape::on_lines;
 use super::meter::{BAR, LINE_EVERY};
 use super::session::{Progress, Session};
-use crate::export::Engine;
-use crate::report::History;
-use crate::text::{bytes, count, counted, duration, elo, or_dash, typed};
-use crate::train::{Budget, GateMatch, Live, SUPERIORITY, TrainConfig, TrainEvent};
+use flipside::export::Engine;
+use flipside::report::History;
+use flipside::text::{bytes, count, counted, duration, elo, or_dash, typed};
+use flipside::train::{Budget, GateMatch, Live, SUPERIORITY, TrainConfig, TrainEvent};
 
 /// Shows the events of a run.
 pub struct TrainProgress<'s> {
@@ -445,7 +445,7 @@ fn points(result: &GateMatch) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::PRESETS;
+    use flipside::train::PRESETS;
 
     const SESSION: Session = Session { progress: Progress::Silent, threads: 1 };
 

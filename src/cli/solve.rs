@@ -15,11 +15,11 @@ use super::memory::check_tables;
 use super::meter::Meter;
 use super::results::FormatArgument;
 use super::session::{Session, start_threads};
-use crate::board::ScoredDiagram;
-use crate::eval::Evaluator;
-use crate::search::{Analysis, EndgameSolver};
-use crate::text::counted;
-use crate::threads::Reorder;
+use flipside::board::ScoredDiagram;
+use flipside::eval::Evaluator;
+use flipside::search::{Analysis, EndgameSolver};
+use flipside::text::counted;
+use flipside::threads::Reorder;
 
 /// Solve endgames: the exact score with best play by both sides
 ///

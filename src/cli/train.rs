@@ -17,11 +17,11 @@ use super::session::Session;
 use super::signals::{outlive_terminal, stop_on_signals};
 #[cfg(not(feature = "cluster"))]
 use super::without_cluster::CoordinatorArguments;
-use crate::fit::FitError;
-use crate::report::TensorBoard;
-use crate::storage::FileError;
-use crate::text::typed;
-use crate::train::{
+use flipside::fit::FitError;
+use flipside::report::TensorBoard;
+use flipside::storage::FileError;
+use flipside::text::typed;
+use flipside::train::{
     Budget, CHECKPOINTS, LAST, Outcome, Resume, TrainConfig, TrainError, TrainEvent, TrainRequest, stored_config, train,
 };
 

@@ -30,7 +30,7 @@ pub use sgf::write as write_sgf;
 pub const MAX_BYTES: u64 = 1 << 30;
 
 /// How many bad records of a file are reported one by one.
-pub(crate) const MAX_REPORTED: u64 = 20;
+pub const MAX_REPORTED: u64 = 20;
 
 /// Why a game or a position cannot be scored.
 pub(crate) const NO_SCORE: &str = "its value is unknown: it has no score, or no result in discs that can be right";

@@ -17,12 +17,14 @@ use crate::storage::{FileError, folder_of, is_temporary, open_locked, read_bound
 pub(super) const MARKER: &str = "flipside-run.json";
 pub(super) const CONFIG: &str = "config.toml";
 pub(super) const METRICS: &str = "metrics.jsonl";
-pub(crate) const BEST: &str = "best.fsw";
-pub(crate) const LAST: &str = "last.fsw";
+/// The weights that won the last gate.
+pub const BEST: &str = "best.fsw";
+/// The newest weights.
+pub const LAST: &str = "last.fsw";
 pub(super) const CHECKPOINT: &str = "checkpoint";
 pub(super) const PREVIOUS_CHECKPOINT: &str = "checkpoint.previous";
 /// The newest first.
-pub(crate) const CHECKPOINTS: [&str; 2] = [CHECKPOINT, PREVIOUS_CHECKPOINT];
+pub const CHECKPOINTS: [&str; 2] = [CHECKPOINT, PREVIOUS_CHECKPOINT];
 /// See [`Workers`](super::Workers).
 pub(super) const WORKERS: &str = "workers.json";
 

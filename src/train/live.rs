@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 /// The file that the process that works on a run has locked.
-pub(crate) const LOCK: &str = "lock";
+pub const LOCK: &str = "lock";
 
 /// What the process that works on a run is doing.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ impl Default for Live {
 }
 
 /// The name of this machine; empty if it has none.
-pub(crate) fn host_name() -> String {
+pub fn host_name() -> String {
     #[cfg(unix)]
     return rustix::system::uname().nodename().to_string_lossy().into_owned();
     #[cfg(not(unix))]
