@@ -93,7 +93,8 @@ fn examples_run_as_printed() {
 /// The commands in the documentation, as typed after a prompt.
 fn documented() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folders = [".", "docs", "docs/lab", "weights", "contrib", "data"].map(|name| std::fs::read_dir(root.join(name)).unwrap());
+    let folders =
+        [".", "docs", "docs/lab", "weights", "contrib", "data"].map(|name| std::fs::read_dir(root.join(name)).unwrap());
     let files = folders.into_iter().flatten().map(|entry| entry.unwrap().path());
     let texts = files.filter(|path| path.extension().is_some_and(|end| end == "md")).map(|path| {
         let text = std::fs::read_to_string(path).unwrap();
