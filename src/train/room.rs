@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_is_that_of_the_phase_at_hand() {
+    fn growth_is_that_of_the_step_at_hand() {
         let mut config = TrainConfig::from_toml(PRESETS[0].1).unwrap();
         config.steps = config.steps.into_iter().filter(|step| step.play.is_some()).take(2).collect();
         config.steps[0].repeat = 20;
@@ -124,11 +124,11 @@ mod tests {
             growth.enter(0, f64::from(generation));
             growth.add(1000, false);
         }
-        // Ten generations of this phase are left, whatever time there is.
+        // Ten generations of this step are left, whatever time there is.
         assert_eq!(growth.needed(&config, &hour, &second(10), 10.0), Some(10_000));
         let short = Budget { generations: Some(13), ..hour };
         assert_eq!(growth.needed(&config, &short, &second(10), 10.0), Some(3000));
-        // The next phase, which lasts until the end, is another matter: a generation of it takes a hundred seconds.
+        // The next step, which lasts until the end, is another matter: a generation of it takes a hundred seconds.
         for generation in 0..4 {
             growth.enter(1, 600.0 + 100.0 * f64::from(generation));
             growth.add(5000, false);
