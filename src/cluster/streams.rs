@@ -40,7 +40,7 @@ pub(super) struct RunAtBroker {
 }
 
 /// The name of a stream of a run.
-pub fn stream_of(run: &str, what: &str) -> String {
+fn stream_of(run: &str, what: &str) -> String {
     format!("flipside-{run}-{what}")
 }
 
@@ -257,7 +257,12 @@ impl RunAtBroker {
 /// # Errors
 /// It cannot.
 pub fn check_run_name(run: &str) -> Result<(), ClusterError> {
-    if is_plain_name(run, 64) { Ok(()) } else { Err(ClusterError::RunName(run.to_owned())) }
+    if is_plain_name(run, 64) {
+        return Ok(());
+    }
+    Err(ClusterError::Refused(format!(
+        "`{run}` cannot name a run on a broker: name the run's directory with 1 to 64 letters, digits, `-` and `_`"
+    )))
 }
 
 /// What a worker may ask of the coordinator's account: to take jobs, to read weights, and to deliver games. Answers reach nobody but
