@@ -36,8 +36,8 @@ pub struct ClusterRequest {
     pub broker: BrokerAddress,
     /// The name by which workers know the run.
     pub run: String,
-    /// The run's directory, if the workers are to be listed in it for people to read.
-    pub directory: Option<PathBuf>,
+    /// The run's directory, in which the workers are listed for people to read.
+    pub directory: PathBuf,
     /// How long to wait for a broker that is not there yet.
     pub wait: Duration,
     /// Ends the wait.

@@ -37,7 +37,7 @@ pub(super) struct Network {
     /// The name of this coordinator's session.
     pub session: String,
     /// The run's directory.
-    pub directory: Option<PathBuf>,
+    pub directory: PathBuf,
 }
 
 impl Network {
@@ -156,10 +156,9 @@ impl Network {
     }
 
     fn write_status(&self) {
-        let Some(directory) = &self.directory else { return };
         let status = lock(&self.shared.state).status();
         if !status.workers.is_empty() {
-            status.write_to_run(directory);
+            status.write_to_run(&self.directory);
         }
     }
 }

@@ -89,7 +89,7 @@ impl Setup {
             tls {{\n  cert_file: {certificate}\n  key_file: {key}\n}}\n\
             accounts {{\n  coordinator {{\n    jetstream: enabled\n    users: [ {{ nkey: {coordinator} }} ]\n    \
             exports: [\n{exports}    ]\n  }}\n  \
-            # Workers: take jobs, read weights, deliver games, and nothing else\n  \
+            # Workers: take jobs, read weights, deliver games, give signs of life, and nothing else\n  \
             workers {{\n    users: [ {{ nkey: {worker}, permissions: {{\n      publish: [\n{publish}      ]\n      \
             subscribe: [ \"{WORKER_INBOX}.>\" ]\n    }} }} ]\n    imports: [\n{imports}    ]\n  }}\n}}\n",
             runs = self.runs.join(", "),

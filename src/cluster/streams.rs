@@ -265,8 +265,8 @@ pub fn check_run_name(run: &str) -> Result<(), ClusterError> {
     )))
 }
 
-/// What a worker may ask of the coordinator's account: to take jobs, to read weights, and to deliver games. Answers reach nobody but
-/// workers.
+/// What a worker may send to the coordinator's account: signs of life, games, requests for jobs, what has become of them, and requests
+/// for weights. Answers reach nobody but workers.
 pub fn worker_services(run: &str) -> [String; 5] {
     let (jobs, weights) = (stream_of(run, "jobs"), stream_of(run, "weights"));
     [
