@@ -45,7 +45,7 @@ pub fn on_own_threads<T: Sync, W, R: Send>(
         for result in results {
             let (index, result) = result?;
             in_order.put(index, result);
-            while let Some((index, result)) = in_order.next() {
+            while let Some((index, result)) = in_order.take() {
                 take(&items[index], result)?;
             }
         }

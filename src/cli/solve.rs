@@ -119,7 +119,7 @@ impl SolveArguments {
             solved += 1;
             meter.show(solved, || format!("{} empties", positions[number].diagram.position.empties()));
             in_order.put(number, result);
-            while let Some((number, (analysis, seconds))) = in_order.next() {
+            while let Some((number, (analysis, seconds))) = in_order.take() {
                 let scored = &positions[number];
                 nodes += analysis.nodes;
                 let written = meter.aside(|| results.row(&self.solved(scored, &analysis, seconds)));
