@@ -87,7 +87,7 @@ impl CoordinatorArguments {
         let request = ClusterRequest {
             broker: self.broker.address(url),
             run: name,
-            directory: Some(run.to_owned()),
+            directory: run.to_owned(),
             wait: Duration::from_secs(self.wait.into()),
             stop,
         };
@@ -119,8 +119,8 @@ enum ClusterCommand {
     /// Write a broker's configuration, certificates and keys
     ///
     /// Writes `nats.conf` for nats-server, `coordinator.nk` for `train --cluster`, `worker.nk` for `work`, and `ca.pem` for both. The
-    /// worker's key only allows taking jobs, reading weights and delivering games of the named runs; whoever holds it is trusted with
-    /// these games.
+    /// worker's key only allows taking jobs, reading weights, delivering games and giving signs of life for the named runs; whoever
+    /// holds it is trusted with these games.
     Config(ConfigArguments),
 }
 

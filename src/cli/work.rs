@@ -43,7 +43,6 @@ impl WorkArguments {
         let request = WorkRequest {
             broker: self.broker.address(&self.url),
             run: self.run,
-            threads: session.threads,
             wait: Duration::from_secs(self.wait.into()),
         };
         let session_of_news = *session;

@@ -1,6 +1,7 @@
 //! Connecting to a broker safely.
 
 use std::error::Error;
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,8 +35,8 @@ pub const COORDINATOR_INBOX: &str = "_INBOX_coordinator";
 pub const TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a last message to the broker may take.
 pub const FAREWELL: Duration = Duration::from_secs(1);
-/// The longest time until a stop is noticed.
-pub const MOMENT: Duration = Duration::from_millis(50);
+/// The longest time until a stop, or a change without a signal, is noticed.
+pub const MOMENT: Duration = Duration::from_millis(20);
 /// The longest pause between attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -70,7 +71,7 @@ impl BrokerAddress {
 
     /// What the broker does not let us do, and what to do about it.
     pub(super) fn refused(&self, reason: String) -> ClusterError {
-        ClusterError::Refused { url: self.shown(), reason }
+        ClusterError::Refused(format!("the broker at {} {reason}", self.shown()))
     }
 
     /// The error of a broker that keeps nothing for us.
@@ -94,17 +95,32 @@ impl BrokerAddress {
         if is_here || self.insecure || (self.has_tls() && self.key.is_some()) {
             Ok(())
         } else {
-            Err(ClusterError::Unsafe { url: self.shown(), tls: self.has_tls(), key: self.key.is_some() })
+            let missing = match (self.has_tls(), self.key.is_some()) {
+                (false, false) => "it has neither TLS nor a key",
+                (false, true) => "it has no TLS",
+                _ => "there is no key",
+            };
+            Err(ClusterError::Refused(format!(
+                "{} is not on this machine, and {missing}: games and weights could be read and forged on the way. `flipside cluster \
+                 config` makes the keys and certificates; or use --insecure, in a network that you trust",
+                self.shown()
+            )))
         }
     }
 
     fn options(&self, teller: &Teller) -> Result<ConnectOptions, ClusterError> {
+        let unusable = |path: &Path, reason: &dyn Display| {
+            let path = path.display();
+            ClusterError::Refused(format!(
+                "cannot use {path}: {reason}. `flipside cluster config` writes keys and certificates"
+            ))
+        };
         let mut options = ConnectOptions::new();
         if let Some(path) = &self.key {
-            let unreadable = |reason: String| ClusterError::Key { path: path.clone(), reason };
-            let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+            let text = std::fs::read_to_string(path).map_err(|error| unusable(path, &error))?;
             let seed = text.trim();
-            nkeys::KeyPair::from_seed(seed).map_err(|error| unreadable(format!("it holds no nkey seed: {error}")))?;
+            nkeys::KeyPair::from_seed(seed)
+                .map_err(|error| unusable(path, &format_args!("it holds no nkey seed: {error}")))?;
             if is_open_to_others(path) {
                 let path = path.display();
                 teller.tell_once("key", &format!("others can read the key in {path}: `chmod 600` keeps it from them"));
@@ -112,8 +128,7 @@ impl BrokerAddress {
             options = ConnectOptions::with_nkey(seed.to_owned());
         }
         if let Some(path) = &self.ca {
-            let readable = std::fs::read(path);
-            readable.map_err(|error| ClusterError::Key { path: path.clone(), reason: error.to_string() })?;
+            std::fs::read(path).map_err(|error| unusable(path, &error))?;
             options = options.add_root_certificates(path.clone());
         }
         Ok(options.require_tls(self.has_tls()).connection_timeout(TIMEOUT).request_timeout(Some(TIMEOUT)))

@@ -12,7 +12,7 @@ use tokio::runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::sleep;
 
-use super::broker::{BrokerAddress, COORDINATOR_INBOX};
+use super::broker::{BrokerAddress, COORDINATOR_INBOX, MOMENT};
 use super::error::ClusterError;
 use super::network::Network;
 use super::schedule::Schedule;
@@ -29,9 +29,6 @@ use crate::threads::{hand_over, lock};
 use crate::train::{GameJob, GameSource, OnGames, Played};
 use crate::weights::{Provenance, WeightFile};
 
-/// The longest time until a change is noticed without a signal.
-const MOMENT: Duration = Duration::from_millis(20);
-
 /// A cluster to start.
 #[derive(Clone, Debug)]
 pub struct ClusterRequest {
@@ -39,8 +36,8 @@ pub struct ClusterRequest {
     pub broker: BrokerAddress,
     /// The name by which workers know the run.
     pub run: String,
-    /// The run's directory, if the workers are to be listed in it for people to read.
-    pub directory: Option<PathBuf>,
+    /// The run's directory, in which the workers are listed for people to read.
+    pub directory: PathBuf,
     /// How long to wait for a broker that is not there yet.
     pub wait: Duration,
     /// Ends the wait.
@@ -81,7 +78,7 @@ impl ClusterGames {
         let serve = move || {
             let runtime = match runtime::Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => runtime,
-                Err(error) => return drop(ready.send(Err(ClusterError::System(error)))),
+                Err(error) => return drop(ready.send(Err(ClusterError::system(error)))),
             };
             runtime.block_on(async {
                 let stop = request.stop.clone();
@@ -105,8 +102,8 @@ impl ClusterGames {
             // Does not wait for the name of a host to be looked up.
             runtime.shutdown_background();
         };
-        let thread = thread::Builder::new().name("network".into()).spawn(serve).map_err(ClusterError::System)?;
-        started.recv().unwrap_or_else(|_| Err(ClusterError::System(std::io::ErrorKind::Other.into())))?;
+        let thread = thread::Builder::new().name("network".into()).spawn(serve).map_err(ClusterError::system)?;
+        started.recv().unwrap_or_else(|_| Err(ClusterError::system(std::io::ErrorKind::Other.into())))?;
         Ok(Self { shared, packed: Mutex::default(), end, thread: Some(thread) })
     }
 
@@ -346,7 +343,11 @@ impl<E: Evaluator> Table<'_, E> {
                 // Of another generation or an earlier session, or in the journal already.
                 return;
             }
-            generation.schedule.frames(line.first..line.first + line.count)
+            let numbers = generation.schedule.frames(line.first..line.first + line.count);
+            if numbers.clone().is_some_and(|numbers| generation.schedule.are_done(numbers)) {
+                return;
+            }
+            numbers
         };
         let Some(numbers) = numbers else {
             let first = line.first;
@@ -364,7 +365,7 @@ impl<E: Evaluator> Table<'_, E> {
             taken += if self.complete(number, games, Some(&line.worker)) { count } else { 0 };
         }
         if let Some(known) = lock(&self.shared.state).workers.get_mut(&line.worker) {
-            known.games += taken;
+            known.status.games += taken;
         }
     }
 }
@@ -374,8 +375,7 @@ mod tests {
     use std::ops::ControlFlow;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    use super::super::state::Worker;
-    use super::super::wire::{ResultLine, result_to_bytes};
+    use super::super::wire::{Alive, ResultLine, result_to_bytes};
     use super::*;
     use crate::eval::MobilityEvaluator;
 
@@ -388,7 +388,8 @@ mod tests {
         let shared = Shared::new(Arc::new(Teller::new(move |_| *lock(&count) += 1)));
         let job = Job { seed: 1, generation: 0, first: 0, count: 1, play, weights: sha256(b"") };
         lock(&shared.state).generation = Some(Generation::new(job, Schedule::new(0..2 * FRAME)));
-        lock(&shared.state).workers.insert("worker".into(), Worker::default());
+        let alive = Alive { worker: "worker".into(), threads: 1, program: String::new(), leaving: true };
+        lock(&shared.state).hear(&alive);
         test(&Table {
             shared: &shared,
             packed: &Mutex::default(),
@@ -425,7 +426,7 @@ mod tests {
             let bytes = result(table, 0..1);
             for _ in 0..2 {
                 table.take_in(&bytes);
-                assert_eq!(lock(&table.shared.state).workers["worker"].games, u64::from(FRAME));
+                assert_eq!(lock(&table.shared.state).workers["worker"].status.games, u64::from(FRAME));
             }
             table.work_on_all_threads(&AtomicBool::new(false));
         });
@@ -438,7 +439,7 @@ mod tests {
             let bytes = result(table, 0..1);
             table.with_schedule(|schedule| *schedule = Schedule::new(FRAME..2 * FRAME));
             table.take_in(&bytes);
-            assert_eq!(lock(&table.shared.state).workers["worker"].games, 0);
+            assert_eq!(lock(&table.shared.state).workers["worker"].status.games, 0);
         });
         assert_eq!(told, 0);
     }

@@ -12,7 +12,7 @@
 //! | `schedule` | which games of a generation are played, which are being played, and where |
 //! | `broker`, `streams` | connecting safely; what a run keeps at the broker |
 //! | `coordinator`, `network`, `state` | the coordinator: its threads that play, the one that talks, and what they share |
-//! | `worker`, `queue` | a worker: its network, and its threads that play |
+//! | `worker`, `players` | a worker: its network, and its threads that play |
 //! | `setup` | a broker's configuration, keys and certificates |
 //! | `teller`, `error` | what people are told, and what can go wrong |
 
@@ -20,7 +20,7 @@ mod broker;
 mod coordinator;
 mod error;
 mod network;
-mod queue;
+mod players;
 mod schedule;
 mod setup;
 mod state;
@@ -35,6 +35,8 @@ pub use error::ClusterError;
 pub use setup::Setup;
 pub use worker::{WorkRequest, work};
 
+use crate::train::host_name;
+
 /// Whether a name can be part of a subject: letters, digits, `-` and `_`, 1 to `most` of them.
 fn is_plain_name(name: &str, most: usize) -> bool {
     (1..=most).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
@@ -42,16 +44,6 @@ fn is_plain_name(name: &str, most: usize) -> bool {
 
 /// Limit in bytes of a worker's name.
 const MAX_NAME: usize = 80;
-
-#[cfg(unix)]
-fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-#[cfg(not(unix))]
-fn host_name() -> String {
-    std::env::var("COMPUTERNAME").unwrap_or_default()
-}
 
 /// A unique name for this process: host, process, and a random number.
 fn process_name() -> String {

@@ -20,7 +20,6 @@ use super::state::{Generation, Shared, State};
 use super::streams::RunAtBroker;
 use super::wire::{self, Alive, Job, Offer, Proof, to_text};
 use super::{MAX_NAME, is_plain_name};
-use crate::storage::sha256;
 use crate::threads::lock;
 
 /// How often to check that the broker still has what it should.
@@ -38,7 +37,7 @@ pub(super) struct Network {
     /// The name of this coordinator's session.
     pub session: String,
     /// The run's directory.
-    pub directory: Option<PathBuf>,
+    pub directory: PathBuf,
 }
 
 impl Network {
@@ -69,8 +68,11 @@ impl Network {
             }
         };
         let _ = timeout(LISTEN, listening).await;
-        let run = self.run.name();
-        other.map_or(Ok(()), |other| Err(ClusterError::Taken { run: run.to_owned(), other }))
+        let Some(other) = other else { return Ok(()) };
+        Err(ClusterError::Refused(format!(
+            "another coordinator works on a run `{}` at this broker ({other}). Stop it, or give this run's directory another name",
+            self.run.name()
+        )))
     }
 
     /// Works until it is told to end, and whether the run is finished; if not, it is to be resumed.
@@ -124,12 +126,8 @@ impl Network {
                     match message {
                         Ok(message) => {
                             failures = 0;
-                            let hash = sha256(&message.payload);
-                            let mut state = lock(&self.shared.state);
-                            if state.generation.as_mut().is_none_or(|generation| generation.seen.insert(hash)) {
-                                state.inbox.push_back(message.payload.to_vec());
-                                self.shared.changed.notify_one();
-                            }
+                            lock(&self.shared.state).inbox.push_back(message.payload.to_vec());
+                            self.shared.changed.notify_one();
                         }
                         Err(_) => is_well = false,
                     }
@@ -158,10 +156,9 @@ impl Network {
     }
 
     fn write_status(&self) {
-        let Some(directory) = &self.directory else { return };
         let status = lock(&self.shared.state).status();
         if !status.workers.is_empty() {
-            status.write_to_run(directory);
+            status.write_to_run(&self.directory);
         }
     }
 }
@@ -357,6 +354,7 @@ mod tests {
     use super::super::schedule::Schedule;
     use super::super::teller::Teller;
     use super::*;
+    use crate::storage::sha256;
 
     /// A generation whose weights are packed, as one byte.
     fn packed(generation: u32) -> Generation {

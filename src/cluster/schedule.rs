@@ -63,6 +63,11 @@ impl<T> Schedule<T> {
         (first <= last).then_some(first..last + 1)
     }
 
+    /// Whether all of these frames have results.
+    pub fn are_done(&self, frames: Range<usize>) -> bool {
+        self.frames[frames].iter().all(|frame| matches!(frame, Frame::Done))
+    }
+
     /// Whether every result was taken out.
     pub fn is_over(&self) -> bool {
         self.results.taken() == self.frames.len()

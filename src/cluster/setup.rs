@@ -3,9 +3,9 @@
 use std::fmt::Display;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use async_nats::rustls::pki_types::ServerName;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 
 use super::broker::WORKER_INBOX;
@@ -33,8 +33,8 @@ impl Setup {
     /// A run or a host has no name that a broker takes; a file cannot be written, or exists already.
     pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, ClusterError> {
         self.runs.iter().try_for_each(|run| check_run_name(run))?;
-        let failed = |error: &dyn Display| ClusterError::Setup(error.to_string());
-        if let Some(host) = self.hosts.iter().find(|host| !is_host(host)) {
+        let failed = |error: &dyn Display| ClusterError::Refused(error.to_string());
+        if let Some(host) = self.hosts.iter().find(|host| ServerName::try_from(host.as_str()).is_err()) {
             return Err(failed(&format_args!(
                 "`{host}` is not a host: expected a name or an address, such as broker.example or 192.0.2.7, without protocol and port"
             )));
@@ -89,7 +89,7 @@ impl Setup {
             tls {{\n  cert_file: {certificate}\n  key_file: {key}\n}}\n\
             accounts {{\n  coordinator {{\n    jetstream: enabled\n    users: [ {{ nkey: {coordinator} }} ]\n    \
             exports: [\n{exports}    ]\n  }}\n  \
-            # Workers: take jobs, read weights, deliver games, and nothing else\n  \
+            # Workers: take jobs, read weights, deliver games, give signs of life, and nothing else\n  \
             workers {{\n    users: [ {{ nkey: {worker}, permissions: {{\n      publish: [\n{publish}      ]\n      \
             subscribe: [ \"{WORKER_INBOX}.>\" ]\n    }} }} ]\n    imports: [\n{imports}    ]\n  }}\n}}\n",
             runs = self.runs.join(", "),
@@ -113,15 +113,6 @@ fn make(path: &Path, text: &str, is_secret: bool) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, if is_secret { 0o600 } else { 0o644 });
     options.open(path)?.write_all(text.as_bytes()).inspect_err(|_| drop(fs::remove_file(path)))
-}
-
-/// Whether a text is an address, or a name that a certificate can have.
-fn is_host(text: &str) -> bool {
-    let is_label = |label: &str| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        (1..=63).contains(&label.len()) && !label.starts_with('-') && label.chars().all(plain)
-    };
-    text.parse::<IpAddr>().is_ok() || (text.len() <= 253 && text.split('.').all(is_label))
 }
 
 fn quoted(text: &str) -> String {

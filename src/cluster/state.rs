@@ -1,6 +1,6 @@
 //! What the coordinator's threads share: workers, the current generation, and results that wait to be taken in.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -40,15 +40,10 @@ pub(super) struct State {
 }
 
 /// A worker, as the coordinator sees it.
-#[derive(Clone, Debug, Default)]
 pub(super) struct Worker {
-    pub threads: u32,
-    pub program: String,
-    /// Games taken in from it.
-    pub games: u64,
-    /// When it was last heard from; `None` once it has left.
-    pub last: Option<Instant>,
-    pub last_unix: u64,
+    pub status: WorkerStatus,
+    /// When it was last heard from.
+    pub heard: Instant,
 }
 
 /// The current generation.
@@ -59,13 +54,11 @@ pub(super) struct Generation {
     pub weights: Option<Arc<Vec<u8>>>,
     pub is_packing: bool,
     pub schedule: Schedule<Played>,
-    /// Hashes of the results that came, so that none is decoded twice.
-    pub seen: HashSet<String>,
 }
 
 impl Generation {
     pub fn new(job: Job, schedule: Schedule<Played>) -> Self {
-        Self { job, weights: None, is_packing: false, schedule, seen: HashSet::new() }
+        Self { job, weights: None, is_packing: false, schedule }
     }
 
     /// Whether a proof shows that a worker plays these games correctly: its games were played in the same way, and not with weights that
@@ -92,8 +85,8 @@ impl State {
     }
 
     /// Workers that are present.
-    pub fn present(&self) -> impl Iterator<Item = &Worker> {
-        self.workers.values().filter(|worker| worker.last.is_some())
+    pub fn present(&self) -> impl Iterator<Item = &WorkerStatus> {
+        self.workers.values().map(|worker| &worker.status).filter(|status| status.present)
     }
 
     /// Threads that play, those of workers and of this machine.
@@ -105,18 +98,22 @@ impl State {
     /// the longest ago.
     pub fn hear(&mut self, alive: &Alive) -> Option<String> {
         if self.workers.len() >= MOST_WORKERS && !self.workers.contains_key(&alive.worker) {
-            let gone = self.workers.iter().filter(|(_, worker)| worker.last.is_none());
-            let (oldest, _) = gone.min_by_key(|(_, worker)| worker.last_unix)?;
-            let oldest = oldest.clone();
+            let gone = self.workers.values().filter(|worker| !worker.status.present);
+            let oldest = gone.min_by_key(|worker| worker.heard)?.status.name.clone();
             self.workers.remove(&oldest);
         }
-        let worker = self.workers.entry(alive.worker.clone()).or_default();
-        let was_there = worker.last.is_some();
-        worker.threads = alive.threads.clamp(1, 4096);
-        worker.program = alive.program.clone();
-        worker.last_unix = unix_seconds();
-        worker.last = (!alive.leaving).then(Instant::now);
-        let (name, threads) = (&alive.worker, counted(u64::from(worker.threads), "thread"));
+        let known = self.workers.get(&alive.worker).map(|worker| &worker.status);
+        let was_there = known.is_some_and(|status| status.present);
+        let status = WorkerStatus {
+            name: alive.worker.clone(),
+            threads: alive.threads.clamp(1, 4096),
+            program: alive.program.clone(),
+            games: known.map_or(0, |status| status.games),
+            last_sign: unix_seconds(),
+            present: !alive.leaving,
+        };
+        let (name, threads) = (&alive.worker, counted(u64::from(status.threads), "thread"));
+        self.workers.insert(name.clone(), Worker { status, heard: Instant::now() });
         match (was_there, alive.leaving) {
             (false, false) => Some(format!("worker `{name}` has joined: {threads}, {}", alive.program)),
             (true, true) => Some(format!("worker `{name}` has left")),
@@ -126,25 +123,17 @@ impl State {
 
     /// Counts workers that have fallen silent as gone, and returns the news of it.
     pub fn miss(&mut self) -> Vec<String> {
-        let silent = |(_, worker): &(&String, &mut Worker)| worker.last.is_some_and(|last| last.elapsed() > SILENCE);
-        let left = self.workers.iter_mut().filter(silent).map(|(name, worker)| {
-            worker.last = None;
-            format!("nothing heard from worker `{name}`; its games go to others")
+        let silent = |worker: &&mut Worker| worker.status.present && worker.heard.elapsed() > SILENCE;
+        let left = self.workers.values_mut().filter(silent).map(|worker| {
+            worker.status.present = false;
+            format!("nothing heard from worker `{}`; its games go to others", worker.status.name)
         });
         left.collect()
     }
 
     /// The list of workers.
     pub fn status(&self) -> Workers {
-        let status = |(name, worker): (&String, &Worker)| WorkerStatus {
-            name: name.clone(),
-            threads: worker.threads,
-            program: worker.program.clone(),
-            games: worker.games,
-            last_sign: worker.last_unix,
-            present: worker.last.is_some(),
-        };
-        Workers { at: unix_seconds(), workers: self.workers.iter().map(status).collect() }
+        Workers { at: unix_seconds(), workers: self.workers.values().map(|worker| worker.status.clone()).collect() }
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) struct RunAtBroker {
 }
 
 /// The name of a stream of a run.
-pub fn stream_of(run: &str, what: &str) -> String {
+fn stream_of(run: &str, what: &str) -> String {
     format!("flipside-{run}-{what}")
 }
 
@@ -257,11 +257,16 @@ impl RunAtBroker {
 /// # Errors
 /// It cannot.
 pub fn check_run_name(run: &str) -> Result<(), ClusterError> {
-    if is_plain_name(run, 64) { Ok(()) } else { Err(ClusterError::RunName(run.to_owned())) }
+    if is_plain_name(run, 64) {
+        return Ok(());
+    }
+    Err(ClusterError::Refused(format!(
+        "`{run}` cannot name a run on a broker: name the run's directory with 1 to 64 letters, digits, `-` and `_`"
+    )))
 }
 
-/// What a worker may ask of the coordinator's account: to take jobs, to read weights, and to deliver games. Answers reach nobody but
-/// workers.
+/// What a worker may send to the coordinator's account: signs of life, games, requests for jobs, what has become of them, and requests
+/// for weights. Answers reach nobody but workers.
 pub fn worker_services(run: &str) -> [String; 5] {
     let (jobs, weights) = (stream_of(run, "jobs"), stream_of(run, "weights"));
     [

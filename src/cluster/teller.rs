@@ -18,12 +18,6 @@ pub(super) struct Teller {
     forbidden: OnceLock<String>,
 }
 
-impl fmt::Debug for Teller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Teller").finish_non_exhaustive()
-    }
-}
-
 /// Most troubles that are told before one is over.
 const MOST_TROUBLES: usize = 20;
 

@@ -14,8 +14,8 @@ use tokio::time::{sleep, timeout};
 
 use super::broker::{BrokerAddress, FAREWELL, MOMENT, TIMEOUT, WORKER_INBOX, pause};
 use super::error::ClusterError;
+use super::players::Players;
 use super::process_name;
-use super::queue::WorkQueue;
 use super::streams::{ACK_WAIT, RunAtBroker, check_run_name};
 use super::teller::Teller;
 use super::wire::{self, Alive, Job, MAX_GAMES, Offer, Proof, ResultLine, digest_of};
@@ -35,8 +35,6 @@ pub struct WorkRequest {
     pub broker: BrokerAddress,
     /// The run's name.
     pub run: String,
-    /// Threads to play with.
-    pub threads: usize,
     /// How long to wait for a broker or a run that is not there yet.
     pub wait: Duration,
 }
@@ -52,7 +50,7 @@ const GONE: Duration = Duration::from_secs(600);
 /// How often a result is offered to the broker before the job is left to others.
 const ATTEMPTS: u32 = 12;
 
-/// Works for a run on `threads` threads until it is finished or `stop` is set. `news` gets what people may want to know, a sentence at
+/// Works for a run on the threads of the global rayon pool until it is finished or `stop` is set. `news` gets what people may want to know, a sentence at
 /// a time, from any thread.
 ///
 /// # Errors
@@ -64,21 +62,10 @@ pub fn work(
 ) -> Result<Outcome, ClusterError> {
     check_run_name(&request.run)?;
     let teller = Arc::new(Teller::new(news));
-    let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::System)?;
-    let queue = Arc::new(WorkQueue::default());
-    let outcome = std::thread::scope(|scope| {
-        for _ in 0..request.threads {
-            let queue = &queue;
-            let builder = std::thread::Builder::new().name("player".into());
-            if let Err(error) = builder.spawn_scoped(scope, || queue.work(request.threads)) {
-                queue.end();
-                return Err(ClusterError::System(error));
-            }
-        }
-        let outcome = runtime.block_on(run(request, stop, &queue, &teller));
-        queue.end();
-        outcome
-    });
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::system)?;
+    let players = Arc::new(Players::default());
+    let outcome = runtime.block_on(run(request, stop, &players, &teller));
+    players.end();
     // Does not wait for the name of a host to be looked up.
     runtime.shutdown_background();
     outcome
@@ -87,7 +74,7 @@ pub fn work(
 async fn run(
     request: &WorkRequest,
     stop: &AtomicBool,
-    queue: &Arc<WorkQueue>,
+    players: &Arc<Players>,
     teller: &Arc<Teller>,
 ) -> Result<Outcome, ClusterError> {
     let name = process_name();
@@ -116,9 +103,8 @@ async fn run(
     let (fatal, mut ends) = mpsc::unbounded_channel();
     let worker = Arc::new(Worker {
         name,
-        threads: request.threads,
         run,
-        queue: queue.clone(),
+        players: players.clone(),
         teller: teller.clone(),
         held: Mutex::default(),
         unread: Mutex::default(),
@@ -160,9 +146,8 @@ type End = Result<Outcome, ClusterError>;
 
 struct Worker {
     name: String,
-    threads: usize,
     run: RunAtBroker,
-    queue: Arc<WorkQueue>,
+    players: Arc<Players>,
     teller: Arc<Teller>,
     /// The messages of the jobs in progress.
     held: Mutex<HashMap<u64, Arc<Message>>>,
@@ -182,7 +167,7 @@ struct Worker {
 impl Worker {
     /// Takes jobs, enough to keep all threads busy until the next are there.
     async fn take_jobs(self: Arc<Self>, request: WorkRequest) {
-        let capacity = 4 * self.threads + (MAX_GAMES / FRAME) as usize;
+        let capacity = 4 * rayon::current_num_threads() + (MAX_GAMES / FRAME) as usize;
         let mut missing_since: Option<Instant> = None;
         let (mut has_worked, mut is_sure) = (false, false);
         let mut failures = 0;
@@ -241,7 +226,12 @@ impl Worker {
         let (run, url) = (request.run.clone(), request.broker.shown());
         match (is_over, is_finished) {
             (true, true) => return Some(Ok(Outcome::Finished)),
-            (true, false) => return Some(Err(ClusterError::UnknownRun { run, url })),
+            (true, false) => {
+                return Some(Err(ClusterError::Refused(format!(
+                    "no run `{run}` at {url}. A run is named after its directory: `flipside train --cluster {url} --run runs/{run}` \
+                     starts it"
+                ))));
+            }
             _ if !is_first || has_worked => {}
             (_, true) => {
                 self.teller
@@ -322,7 +312,7 @@ impl Worker {
             }
         };
         self.teller.no_trouble();
-        let played = self.queue.play(job.clone(), evaluator);
+        let played = self.players.play(&job, &evaluator);
         let worker = self.clone();
         tokio::spawn(async move {
             if let Ok(played) = played.await {
@@ -367,10 +357,10 @@ impl Worker {
     async fn prove(&self, Proof { job, digest: there }: &Proof) -> Result<(), Unprepared> {
         let evaluator = self.evaluator(&job.weights).await?;
         let (games, generation) = (job.count, job.generation);
-        let played = self.queue.play(job.clone(), evaluator).await.map_err(|_| Unprepared::For("stopped".into()))?;
-        let here = digest_of(&played.concat());
+        let played = self.players.play(job, &evaluator).await.map_err(|_| Unprepared::For("stopped".into()))?;
+        let here = digest_of(&played);
         if here != *there {
-            return Err(Unprepared::Never(ClusterError::OtherBuild(format!(
+            return Err(Unprepared::Never(ClusterError::other_build(&format!(
                 "this build plays different games from the coordinator's: for {games} games of generation {generation}, their digest \
                  is {here} here and {there} there"
             ))));
@@ -399,9 +389,10 @@ impl Worker {
     }
 
     /// Delivers games to the broker and acknowledges the job. After [`ATTEMPTS`] the job is left to others.
-    async fn deliver(&self, job: &Job, played: &[Vec<GameRecord>], message: &Message, id: u64) {
+    async fn deliver(&self, job: &Job, played: &[GameRecord], message: &Message, id: u64) {
         let numbers = frames(job.games()).map(|frame| frame.start);
-        let frames: Vec<Vec<u8>> = numbers.zip(played).map(|(first, games)| frame(first, games)).collect();
+        let games = played.chunks(FRAME as usize);
+        let frames: Vec<Vec<u8>> = numbers.zip(games).map(|(first, games)| frame(first, games)).collect();
         let (key, worker) = (job.key(), self.name.clone());
         let bytes = wire::result_to_bytes(&ResultLine { key, worker, first: job.first, count: job.count }, &frames);
         // Contains the number of the job's message here: games that are requested again are no duplicates.
@@ -445,7 +436,7 @@ impl Worker {
             }
             if told.elapsed() > TELL {
                 told = Instant::now();
-                let games = self.queue.games.load(Relaxed) as u64;
+                let games = self.players.games.load(Relaxed) as u64;
                 let rate = games as f64 / began.elapsed().as_secs_f64();
                 self.teller.tell(&format!("{games} games played, {rate:.0} games/s"));
             }
@@ -455,7 +446,7 @@ impl Worker {
 
     async fn give_sign(&self, leaving: bool) {
         let program = concat!("flipside ", env!("CARGO_PKG_VERSION")).to_owned();
-        let alive = Alive { worker: self.name.clone(), threads: self.threads as u32, program, leaving };
+        let alive = Alive { worker: self.name.clone(), threads: rayon::current_num_threads() as u32, program, leaving };
         let subject = self.run.subject(&format!("alive.{}", self.name));
         let _ = self.run.client.publish(subject, wire::to_text(&alive).into()).await;
     }
@@ -476,7 +467,7 @@ impl Worker {
 
 /// The error for what came whole but cannot be read.
 fn other_build(what: &str, error: impl std::fmt::Display) -> ClusterError {
-    ClusterError::OtherBuild(format!(
+    ClusterError::other_build(&format!(
         "cannot read {what} of the run ({error}): the coordinator is another version of flipside"
     ))
 }

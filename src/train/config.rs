@@ -361,18 +361,10 @@ pub(super) enum Part {
 /// # Errors
 /// What is wrong.
 pub fn check_self_play(play: &SelfPlayConfig) -> Result<(), ConfigFault> {
-    let SelfPlayConfig { strength, opening_plies, exploration, .. } = *play;
-    let Strength { depth, selectivity, exact_empties } = strength;
+    let values = toml::to_string(play).map_err(|error| ConfigFault::new("play", format!("is no table: {error}")))?;
+    check(&values, Play::KEYS).map_err(|error| ConfigFault::new("play", format!("cannot be: {}", error.message())))?;
+    let Strength { depth, selectivity, .. } = play.strength;
     let can_cut = selectivity.is_none() || (3..=12).contains(&depth);
-    let is_in_range = (1..=SelfPlayConfig::MAX_DEPTH).contains(&depth)
-        && u64::from(exact_empties) <= MOST_EXACT
-        && opening_plies < 60
-        && (0.0..=1.0).contains(&exploration)
-        && play.margin.is_none_or(|margin| (0.0..=128.0).contains(&margin))
-        && selectivity.is_none_or(|selectivity| (0.0..=100.0).contains(&selectivity));
-    if !is_in_range {
-        return Err(ConfigFault::new("play", "has a value out of its range"));
-    }
     if can_cut { Ok(()) } else { Err(ConfigFault::new("depth", format!("is {depth}: with `selectivity` 3 to 12"))) }
 }
 

@@ -104,7 +104,7 @@ fn a_worker_may_join_after_the_broker_lost_what_an_earlier_generation_stored() {
     let mut first = worker(folder, "first", &broker.url(), "run");
     let mut train = train(folder, "run", Some(&broker.url()), &[]);
     first.wait_for("as the coordinator did");
-    // In the last phase, whose proof comes from its first generations.
+    // In the last step, whose proof comes from its first generations.
     wait_for_more(&mut train, &folder.join("run"), 6);
     messages::delete_streams(&broker.url(), "run");
     let mut late = worker(folder, "late", &broker.url(), "run");

@@ -169,7 +169,8 @@ async fn client(port: u16, keys: &Path, key: &str, inbox: &str) -> (async_nats::
     (options.connect(format!("tls://localhost:{port}")).await.unwrap(), forbidden)
 }
 
-/// "A worker's key lets its holder take jobs, read weights and deliver games of the named runs, and nothing else at the broker."
+/// docs/CLUSTER.md: "A worker's key lets its holder take jobs, read weights, deliver games and give signs of life, for the runs it was made
+/// for and under any worker's name, and nothing else at the broker."
 #[test]
 fn a_workers_key_can_do_what_the_documentation_says_and_nothing_else() {
     let Some(folder) = folder() else { return };
@@ -207,7 +208,9 @@ fn a_workers_key_can_do_what_the_documentation_says_and_nothing_else() {
             "$JS.API.STREAM.PURGE.flipside-second-weights",
         ];
         for (question, answer) in asked.iter().flat_map(|question| targets.map(|target| (*question, target))) {
-            thief.publish_with_reply(question, answer, "".into()).await.unwrap();
+            for payload in ["", "+NXT", r#"{"batch":1,"no_wait":true}"#] {
+                thief.publish_with_reply(question, answer, payload.into()).await.unwrap();
+            }
         }
         thief.flush().await.unwrap();
         // What may not be asked or heard.
@@ -225,19 +228,25 @@ fn a_workers_key_can_do_what_the_documentation_says_and_nothing_else() {
             "$JS.API.CONSUMER.MSG.NEXT.flipside-third-jobs.workers",
             "$JS.API.DIRECT.GET.flipside-third-weights.flipside.third.state",
             "$JS.API.DIRECT.GET.flipside-run-jobs.flipside.run.jobs.0.0",
+            "$JS.API.DIRECT.GET.flipside-run-results.flipside.run.results.0.0",
+            "$JS.API.CONSUMER.MSG.NEXT.flipside-run-results.workers",
+            "$JS.ACK.flipside-third-jobs.workers.1.1.1.1.1",
+            "flipside.third.alive.thief",
             "_INBOX_worker.another",
         ];
         for subject in published {
             thief.publish(subject, "".into()).await.unwrap();
         }
-        for subject in [">", "flipside.>", "flipside.run.results.>", "_INBOX_coordinator.>", "$JS.API.>"] {
+        let listened =
+            [">", "flipside.>", "flipside.run.results.>", "flipside.run.alive.*", "_INBOX_coordinator.>", "$JS.API.>"];
+        for subject in listened {
             drop(thief.subscribe(subject).await.unwrap());
         }
         thief.flush().await.unwrap();
         owner.flush().await.unwrap();
         tokio::time::sleep(Duration::from_secs(1)).await;
         let forbidden = forbidden.lock().unwrap().iter().filter(|text| text.contains("permissions violation")).count();
-        assert_eq!(forbidden, published.len() + 5);
+        assert_eq!(forbidden, published.len() + listened.len());
         while let Ok(Some(message)) = tokio::time::timeout(Duration::from_millis(200), heard.next()).await {
             let subject = message.subject.to_string();
             assert!(!targets.contains(&&*subject), "a worker's key reaches {subject}");
