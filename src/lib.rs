@@ -70,6 +70,7 @@ pub mod label;
 pub mod learn;
 mod memory;
 pub mod names;
+mod npy;
 pub mod pattern;
 pub mod protocol;
 pub mod record;
