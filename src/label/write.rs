@@ -119,11 +119,6 @@ impl<'p> Chosen<'p> {
         self.left.1
     }
 
-    /// Number of positions read so far, of those that are left out too.
-    pub fn read(&self) -> u64 {
-        self.read - self.chunk.len() as u64
-    }
-
     /// Reads the next chunk. False at the end.
     fn next_chunk(&mut self) -> Result<bool, BadGames> {
         let Some((chunk, _)) = self.positions.chunk_at(self.read) else { return Ok(false) };

@@ -263,9 +263,13 @@ fn model(mut arrays: Arrays<'_>, metadata: Option<Metadata>, patterns: Option<&P
     let count = stages.count();
 
     let rows = arrays.0.iter().find(|(name, array)| name.ends_with(".rows") && array.shape.len() == 3);
-    let tables = rows.map_or(1, |(_, array)| array.shape[0]);
     let is_hidden = rows.is_some() || arrays.0.keys().any(|name| name.starts_with("hidden."));
-    let bytes = layout.weights() as u64 * (2 * count + if is_hidden { tables.saturating_mul(UNITS) } else { 0 }) as u64;
+    let rows_of_stage = arrays.0.get("hidden.rows_of_stage").into_iter().flat_map(Array::numbers);
+    // Without any rows, as many tables as are used.
+    let tables =
+        rows.map_or_else(|| rows_of_stage.fold(0.0, f64::max).min(255.0) as usize + 1, |(_, array)| array.shape[0]);
+    let of_weight = if is_hidden { (2 * count).saturating_add(tables.saturating_mul(UNITS)) } else { 2 * count };
+    let bytes = layout.weights().saturating_mul(of_weight) as u64;
     if bytes > MAX_BYTES {
         return Err(format!("the model takes {bytes} bytes, more than a weight file may have, {MAX_BYTES}"));
     }
