@@ -27,7 +27,6 @@
 //! | [`report`] | reports on runs |
 //! | [`verify`] | proof of a run afterwards |
 //! | `cluster` | playing games on many machines (cargo feature `cluster`) |
-//! | [`cli`] | the command line |
 //!
 //! Values are [`Score`](eval::Score)s in 1/128 disc, for the player to move; whole discs are `i32`. The same seed gives the same
 //! bytes for any number of threads.
@@ -58,8 +57,7 @@
 pub mod arena;
 pub mod board;
 pub mod book;
-pub mod cli;
-mod clock;
+pub mod clock;
 #[cfg(feature = "cluster")]
 pub mod cluster;
 pub mod eval;
@@ -68,20 +66,20 @@ pub mod fit;
 pub mod games;
 pub mod label;
 pub mod learn;
-mod memory;
+pub mod memory;
 pub mod names;
 mod npy;
 pub mod pattern;
 pub mod protocol;
 pub mod record;
 pub mod report;
-mod schema;
+pub mod schema;
 pub mod search;
 pub mod selfplay;
 pub mod storage;
-mod text;
+pub mod text;
 pub mod textbook;
-mod threads;
+pub mod threads;
 pub mod train;
 pub mod verify;
 pub mod weights;

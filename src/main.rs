@@ -1,10 +1,10 @@
-//! The `flipside` program: a check of the CPU, then the library's command line.
-#![allow(unsafe_code)] // CPUID's extended state, a static initialiser and two C functions, all in `cpu`.
+//! The `flipside` program: a check of the CPU, then the command line.
+#![deny(unsafe_code)]
 
-use std::process::ExitCode;
+mod cli;
 
-fn main() -> ExitCode {
-    flipside::cli::main()
+fn main() -> std::process::ExitCode {
+    cli::main()
 }
 
 /// Refuses a CPU that lacks instructions the program was compiled for, before one of them is executed.
@@ -14,6 +14,7 @@ fn main() -> ExitCode {
 /// compiler nothing to vectorise: it compares bits of CPUID, and the C library, compiled for any CPU, writes the texts. A test runs
 /// it under an emulated Nehalem.
 #[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)] // CPUID's extended state, a static initialiser and two C functions.
 mod cpu {
     use core::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 

@@ -67,7 +67,7 @@ macro_rules! schema {
 
         impl $name {
             /// The keys.
-            pub(crate) const KEYS: &[$crate::schema::Key] = &[$($crate::schema::Key {
+            pub const KEYS: &[$crate::schema::Key] = &[$($crate::schema::Key {
                 field: stringify!($key),
                 kind: $kind,
                 none: concat!($($none)?),

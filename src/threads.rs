@@ -24,7 +24,7 @@ pub fn in_order<W: Default, R: Send, E: Send>(
     let results = Mutex::new(Reorder::default());
     let taker = Mutex::new((take, None));
     let hand_over = || {
-        let (has_next, next) = (|| lock(&results).has_next(), || lock(&results).next());
+        let (has_next, next) = (|| lock(&results).has_next(), || lock(&results).take());
         hand_over(&taker, &over, has_next, next, |(take, failure), (index, result)| match result {
             Ok(result) => take(index, result),
             Err(error) => {
@@ -104,7 +104,6 @@ impl<R> Default for Reorder<R> {
     }
 }
 
-#[cfg_attr(not(feature = "cluster"), allow(dead_code))] // Only the cluster uses all of it.
 impl<R> Reorder<R> {
     /// Adds a result by its number, from 0.
     pub fn put(&mut self, index: usize, result: R) {
@@ -112,13 +111,13 @@ impl<R> Reorder<R> {
     }
 
     /// The next result in order with its number, if it has arrived.
-    pub fn next(&mut self) -> Option<(usize, R)> {
+    pub fn take(&mut self) -> Option<(usize, R)> {
         let result = self.early.remove(&self.taken)?;
         self.taken += 1;
         Some((self.taken - 1, result))
     }
 
-    /// Whether [`Self::next`] has a result.
+    /// Whether [`Self::take`] has a result.
     pub fn has_next(&self) -> bool {
         self.early.contains_key(&self.taken)
     }

@@ -72,11 +72,14 @@ pub struct Fault {
 /// The run, or the scratch folder, cannot be read or written; the run cannot be learned again.
 pub fn verify(request: &VerifyRequest, sink: Sink) -> Result<Option<Verified>, TrainError> {
     let &VerifyRequest { run, from, stop, .. } = request;
-    let config = stored_config(run)?;
+    let mut config = stored_config(run)?;
+    if config.pattern_set().ok() != Some(stored_set(run)?) {
+        // Its file is gone, or has another content now.
+        config.patterns = run.display().to_string();
+    }
     let kept = KeptGames::of(request, &config)?;
     let scratch = tempfile::tempdir().map_err(FileError::io(&std::env::temp_dir()))?;
     let older = continued_by(run)?;
-    let config = if older.is_none() { with_patterns(config, run, scratch.path())? } else { config };
     let directory = scratch.path().join("run");
     for budget in kept.budgets() {
         let of_scratch = TrainRequest {
@@ -101,18 +104,6 @@ pub fn verify(request: &VerifyRequest, sink: Sink) -> Result<Option<Verified>, T
         std::fs::remove_dir_all(&directory).map_err(FileError::io(&directory))?;
     }
     Ok(Some(kept.found()))
-}
-
-/// The configuration with a file for the run's pattern set if its own is gone.
-fn with_patterns(mut config: TrainConfig, run: &Path, scratch: &Path) -> Result<TrainConfig, TrainError> {
-    let set = stored_set(run)?;
-    if config.pattern_set().ok().as_ref() != Some(&set) {
-        let path = scratch.join("patterns.toml");
-        let text = toml::to_string(&set).unwrap_or_default();
-        std::fs::write(&path, text).map_err(FileError::io(&path))?;
-        config.patterns = path.display().to_string();
-    }
-    Ok(config)
 }
 
 /// The kept games of a run, as a source of games for another run like it.

@@ -17,6 +17,7 @@ mod flip;
 #[path = "flip.rs"]
 mod rays;
 
+mod diagram;
 mod masks;
 mod moves;
 mod notation;
@@ -27,10 +28,11 @@ mod square;
 mod symmetry;
 mod transcript;
 
+pub use diagram::{Diagram, NotationError, Side};
 pub use masks::{C_SQUARES, CORNERS, FILE_A, FILE_H, QUADRANTS, X_SQUARES, odd_quadrants};
 pub(crate) use masks::{INNER_FILES, INNER_RANKS, STEP};
+pub use notation::ScoredDiagram;
 pub(crate) use notation::is_cell;
-pub use notation::{Diagram, NotationError, ScoredDiagram, Side};
 pub use perft::perft;
 pub use picture::picture;
 pub use position::{IllegalMove, Position};

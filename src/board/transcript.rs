@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use rand::{Rng, RngExt};
 
-use super::notation::{Diagram, NotationError};
+use super::diagram::{Diagram, NotationError};
 use super::square::{Square, excerpt, squares};
 
 /// A game, or the beginning of one, as the moves from the start position, passes left out: `f5d6c3`.

@@ -54,11 +54,11 @@ pub fn learn_game<E: Evaluator>(
         let leaf = searcher.search(&position, played, stop).ok_or(BookError::Stopped)?;
         found.push(Record { leaf, weights, ..record });
     }
-    if let Err(error) = enter(book, &line, &found) {
+    let entered = enter(book, &line, &found).and_then(|()| book.commit());
+    if entered.is_err() {
         book.revert();
-        return Err(error);
     }
-    book.commit()
+    entered
 }
 
 /// Puts what was found and the results of a line into a book, and updates the derived values.

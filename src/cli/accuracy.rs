@@ -15,12 +15,12 @@ use super::meter::Meter;
 use super::results::FormatArgument;
 use super::session::Session;
 use super::strength::SelectivityArgument;
-use crate::board::ScoredDiagram;
-use crate::eval::{ByEmpties, Evaluator, accuracy, discs_lost, has_all_scores, regret};
-use crate::label::Labeller;
-use crate::learn::{Bound, Sample};
-use crate::record::{Format, MAX_REPORTED, Record};
-use crate::search::{Engine, Strength};
+use flipside::board::ScoredDiagram;
+use flipside::eval::{ByEmpties, Evaluator, accuracy, discs_lost, has_all_scores, regret};
+use flipside::label::Labeller;
+use flipside::learn::{Bound, Sample};
+use flipside::record::{Format, MAX_REPORTED, Record};
+use flipside::search::{Engine, Strength};
 
 /// Compare static evaluations with known scores, by number of empty squares
 ///

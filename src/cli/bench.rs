@@ -13,14 +13,14 @@ use super::error::CliError;
 use super::evaluator::{WeightsArgument, with_evaluator};
 use super::results::{FormatArgument, Results};
 use super::session::Session;
-use crate::board::{Position, perft};
-use crate::eval::{Evaluator, StageMap};
-use crate::learn::{Learner, SampleSet, StepRule, lambda_returns};
-use crate::pattern::{Layout, PatternSet};
-use crate::record::lines::parse_positions;
-use crate::search::{EndgameSolver, Searcher, Strength};
-use crate::selfplay::{GameRecord, SelfPlay, SelfPlayConfig};
-use crate::text::counted;
+use flipside::board::{Position, perft};
+use flipside::eval::{Evaluator, StageMap};
+use flipside::learn::{Learner, SampleSet, StepRule, lambda_returns};
+use flipside::pattern::{Layout, PatternSet};
+use flipside::record::lines::parse_positions;
+use flipside::search::{EndgameSolver, Searcher, Strength};
+use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig};
+use flipside::text::counted;
 
 /// Measure the engine's speed; the node count is a signature of its searches
 ///

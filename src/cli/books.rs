@@ -12,10 +12,10 @@ use super::evaluator::{Loaded, WeightsOption, own_engine, with_evaluator};
 use super::memory::check_tables;
 use super::session::Session;
 use super::strength::SelectivityArgument;
-use crate::book::{Book, BookError, Errors, Hash, LeafSearch};
-use crate::eval::Evaluator;
-use crate::search::Strength;
-use crate::storage::FileError;
+use flipside::book::{Book, BookError, Errors, Hash, LeafSearch};
+use flipside::eval::Evaluator;
+use flipside::search::Strength;
+use flipside::storage::FileError;
 
 /// Opens a book to read it.
 pub fn open(path: &Path) -> Result<Book, CliError> {

@@ -15,11 +15,11 @@ use super::meter::Meter;
 use super::output::Output;
 use super::results::FormatArgument;
 use super::session::Session;
-use crate::eval::{Calibration, PatternEvaluator};
-use crate::search::calibrate::{MIN_POSITIONS, Measurement, fit_exact_pairs, fit_pairs, search_all, solve_all};
-use crate::selfplay::varied_positions;
-use crate::text::counted;
-use crate::threads::lock;
+use flipside::eval::{Calibration, PatternEvaluator};
+use flipside::search::calibrate::{MIN_POSITIONS, Measurement, fit_exact_pairs, fit_pairs, search_all, solve_all};
+use flipside::selfplay::varied_positions;
+use flipside::text::counted;
+use flipside::threads::lock;
 
 /// Measure how well shallow searches predict deep ones, for selective search (--selectivity)
 ///

@@ -11,8 +11,8 @@ use clap::{Args, Subcommand};
 
 use super::error::{CliError, Context};
 use super::session::Session;
-use crate::cluster::{BrokerAddress, ClusterError, ClusterGames, ClusterRequest, Setup};
-use crate::text::typed;
+use flipside::cluster::{BrokerAddress, ClusterError, ClusterGames, ClusterRequest, Setup};
+use flipside::text::typed;
 
 pub const BROKER_KEY: &str = "FLIPSIDE_BROKER_KEY";
 pub const BROKER_CA: &str = "FLIPSIDE_BROKER_CA";

@@ -4,13 +4,15 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Command};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Args, Command, ValueHint};
 use clap_complete::{Shell, generate};
 use clap_mangen::Man;
 
 use super::error::{CliError, Context};
 use super::input::STANDARD_STREAM;
 use super::output::Output;
+use flipside::pattern::BUILT_IN;
 
 /// Print a script that completes flipside's commands and options in a shell
 #[derive(Args, Debug)]
@@ -31,10 +33,46 @@ pub struct ManArguments {
 }
 
 impl CompletionsArguments {
-    pub fn run(self, mut program: Command, out: &mut dyn Write) -> Result<(), CliError> {
+    pub fn run(self, program: Command, out: &mut dyn Write) -> Result<(), CliError> {
         let mut script = Vec::new();
-        generate(self.shell, &mut program, "flipside", &mut script);
+        generate(self.shell, &mut with_hints(program), "flipside", &mut script);
         Ok(out.write_all(&script)?)
+    }
+}
+
+/// The names of values that are paths, or may be.
+const PATHS: [&str; 14] = [
+    "BOOK",
+    "DIR",
+    "FILE",
+    "FILES",
+    "FIRST",
+    "FOLDER",
+    "GAMES",
+    "PLAYER",
+    "PLAYERS",
+    "POSITIONS",
+    "RUN",
+    "RUN|FILE",
+    "SECOND",
+    "WEIGHTS",
+];
+
+/// A command whose values are completed by paths only where they may be paths, and by names where they are names.
+fn with_hints(command: Command) -> Command {
+    command.mut_args(with_hint).mut_subcommands(with_hints)
+}
+
+fn with_hint(value: Arg) -> Arg {
+    let is_known = value.get_value_hint() != ValueHint::Unknown || !value.get_possible_values().is_empty();
+    if is_known || !value.get_action().takes_values() {
+        return value;
+    }
+    let shown = value.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
+    match &*shown.unwrap_or_else(|| value.get_id().as_str().to_uppercase()) {
+        "SET" => value.value_parser(PossibleValuesParser::new(BUILT_IN.map(|(name, _)| name))),
+        name if PATHS.contains(&name) => value.value_hint(ValueHint::AnyPath),
+        _ => value.value_hint(ValueHint::Other),
     }
 }
 

@@ -11,10 +11,10 @@ use super::input::{Input, STANDARD_STREAM, refuse_own_files};
 use super::labelled::{LabelledArguments, holds_kept_games};
 use super::output::Output;
 use super::session::Session;
-use crate::games::games_folder;
-use crate::label::PositionFormat;
-use crate::names::UnknownName;
-use crate::record::{ConvertError, Converted, Format, MAX_REPORTED, RecordError, convert, read};
+use flipside::games::games_folder;
+use flipside::label::PositionFormat;
+use flipside::names::UnknownName;
+use flipside::record::{ConvertError, Converted, Format, MAX_REPORTED, RecordError, convert, read};
 
 /// Convert records of games and positions from one format to another, and kept games to positions for any trainer
 ///

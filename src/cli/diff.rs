@@ -11,10 +11,10 @@ use super::evaluator::EvaluatorChoice;
 use super::inspect::{empties_text, object_of, write_configurations, write_provenance};
 use super::json::{JsonArgument, write_json};
 use super::session::Session;
-use crate::eval::{Model, Moments, StageMap, ValuedConfiguration, mean, strongest_configurations};
-use crate::pattern::Layout;
-use crate::text::or_dash;
-use crate::weights::WeightFile;
+use flipside::eval::{Model, Moments, StageMap, ValuedConfiguration, mean, strongest_configurations};
+use flipside::pattern::Layout;
+use flipside::text::or_dash;
+use flipside::weights::WeightFile;
 
 /// Compare two weight files: their origins, how their weights differ, and what moved most
 ///
@@ -165,7 +165,7 @@ fn moved(a: &Model, b: &Model, stages: &StageMap, session: &Session) -> Model {
 mod tests {
     use super::*;
     use crate::cli::session::Progress;
-    use crate::pattern::PatternSet;
+    use flipside::pattern::PatternSet;
 
     #[test]
     fn differences_are_told_by_the_stages_that_both_have() {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::io;
 
 use super::escape::on_lines;
-use crate::protocol::ServeError;
+use flipside::protocol::ServeError;
 
 type Cause = Box<dyn Error + Send + Sync>;
 
@@ -137,7 +137,7 @@ impl<T, E: Into<Cause>> Context<T> for Result<T, E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::lines::parse_positions;
+    use flipside::record::lines::parse_positions;
 
     #[test]
     fn reports_hold_causes_once_and_hints() {

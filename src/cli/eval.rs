@@ -10,8 +10,8 @@ use super::evaluator::{WeightsAndPositions, with_evaluator};
 use super::input::read_positions;
 use super::results::FormatArgument;
 use super::session::Session;
-use crate::board::ScoredDiagram;
-use crate::eval::unlimited_static_value;
+use flipside::board::ScoredDiagram;
+use flipside::eval::unlimited_static_value;
 
 /// Evaluate positions without searching, in discs for the side to move
 ///

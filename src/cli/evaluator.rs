@@ -10,10 +10,10 @@ use clap::Args;
 
 use super::error::{CliError, Context};
 use super::input::STANDARD_STREAM;
-use crate::eval::{Evaluator, MobilityEvaluator, PatternEvaluator, SquareEvaluator};
-use crate::search::{Deviations, Engine, Strength};
-use crate::train::BEST;
-use crate::weights::WeightFile;
+use flipside::eval::{Evaluator, MobilityEvaluator, PatternEvaluator, SquareEvaluator};
+use flipside::search::{Deviations, Engine, Strength};
+use flipside::train::BEST;
+use flipside::weights::WeightFile;
 
 /// An evaluation as typed.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -11,11 +11,11 @@ use super::evaluator::EvaluatorChoice;
 use super::input::STANDARD_STREAM;
 use super::output::Output;
 use super::session::Session;
-use crate::eval::Clipping;
-use crate::export::{Engine, Quantisation, Target, encode, write_open};
-use crate::storage::read_bounded;
-use crate::text::counted;
-use crate::weights::WeightFile;
+use flipside::eval::Clipping;
+use flipside::export::{Engine, Quantisation, Target, encode, write_open};
+use flipside::storage::read_bounded;
+use flipside::text::counted;
+use flipside::weights::WeightFile;
 
 /// Limit in bytes of a file of NTest's that is copied.
 const LIMIT: u64 = 1 << 26;

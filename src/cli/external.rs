@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::error::CliError;
-use crate::protocol::{Dialect, ExternalSpec, ProcessLimits};
-use crate::record::log::Settings;
+use flipside::protocol::{Dialect, ExternalSpec, ProcessLimits};
+use flipside::record::log::Settings;
 
 /// The options for players that are other programs.
 #[derive(Args, Debug)]

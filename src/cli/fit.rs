@@ -1,5 +1,6 @@
 //! `flipside fit`.
 
+use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -14,13 +15,15 @@ use super::meter::Meter;
 use super::output::Output;
 use super::session::Session;
 use super::signals::stop_on_signals;
-use crate::export::Engine;
-use crate::fit::{self, Begun, ConfigFault, FitError, FitRequest, GameFiles, GameFilesEvent, LearnConfig, LearnEvent};
-use crate::pattern::PatternSet;
-use crate::schema::check;
-use crate::storage::{Disk, LocalDisk, folder_of};
-use crate::text::count;
-use crate::train::{BEST, set_named, stored_set};
+use flipside::export::Engine;
+use flipside::fit::{
+    self, Begun, ConfigFault, FitError, FitRequest, GameFiles, GameFilesEvent, LearnConfig, LearnEvent,
+};
+use flipside::pattern::PatternSet;
+use flipside::schema::check;
+use flipside::storage::{Disk, LocalDisk, folder_of};
+use flipside::text::count;
+use flipside::train::{BEST, set_named, stored_set};
 
 /// Learn weights from kept games and records, without playing
 ///
@@ -52,7 +55,7 @@ pub struct FitArguments {
     engine: Option<Engine>,
 
     /// Pattern set: a built-in name, a TOML file, or a run [default: that of the first run named, or night]
-    #[arg(long, env = "FLIPSIDE_PATTERNS", hide_env_values = true, value_name = "SET")]
+    #[arg(long, value_name = "SET")]
     patterns: Option<String>,
 
     /// How far labels trust the result of a game (1) rather than the search (0) [default: 0.9]
@@ -255,7 +258,10 @@ impl FitArguments {
         config.hidden_layer |= self.hidden_layer;
         config.block = self.memory.map_or(config.block, |megabytes| megabytes * POSITIONS_PER_MB);
         // The file has been checked on its own.
-        config.check().map_err(|error| CliError::Usage(format!("cannot use the options: {error}")))?;
+        let unusable = |error: &dyn Display| CliError::Usage(format!("cannot use the options: {error}"));
+        let text = toml::to_string(&config).expect("a configuration is a TOML table");
+        check(&text, LearnConfig::KEYS).map_err(|error| unusable(&error.message()))?;
+        config.check().map_err(|error| unusable(&error))?;
         Ok(config)
     }
 

@@ -8,9 +8,9 @@ use clap::Args;
 use super::error::{CliError, Context};
 use super::output::Output;
 use super::session::Session;
-use crate::export::{Target, import, import_files, import_open};
-use crate::pattern::PatternSet;
-use crate::text::counted;
+use flipside::export::{Target, import, import_files, import_open};
+use flipside::pattern::PatternSet;
+use flipside::text::counted;
 
 /// Turn another engine's or another trainer's weights into a weight file, without loss
 ///

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use super::error::{CliError, Context};
 use super::session::Session;
-use crate::board::ScoredDiagram;
-use crate::book::is_book;
-use crate::games::{GamesError, is_games_file, whole_frames};
-use crate::record::{Format, MAX_BYTES, Record, RecordError, Records, read};
-use crate::storage::{decode_text, read_start, read_stream};
-use crate::weights::is_weight_file;
+use flipside::board::ScoredDiagram;
+use flipside::book::is_book;
+use flipside::games::{GamesError, is_games_file, whole_frames};
+use flipside::record::{Format, MAX_BYTES, Record, RecordError, Records, read};
+use flipside::storage::{decode_text, read_start, read_stream};
+use flipside::weights::is_weight_file;
 
 /// Standard input or output, in the place of a file's name.
 pub const STANDARD_STREAM: &str = "-";

@@ -10,11 +10,11 @@ use super::escape::on_one_line;
 use super::evaluator::EvaluatorChoice;
 use super::json::{JsonArgument, write_json};
 use super::session::Session;
-use crate::board::{Bitboard, Position, Square};
-use crate::eval::{DepthPair, HiddenLayer, Model, Row, ValuedConfiguration, strongest_configurations};
-use crate::pattern::{Layout, Pattern};
-use crate::text::counted;
-use crate::weights::WeightFile;
+use flipside::board::{Bitboard, Position, Square};
+use flipside::eval::{DepthPair, HiddenLayer, Model, Row, ValuedConfiguration, strongest_configurations};
+use flipside::pattern::{Layout, Pattern};
+use flipside::text::counted;
+use flipside::weights::WeightFile;
 
 /// Show the origin, patterns, stages and strongest configurations of a weight file
 ///

@@ -6,7 +6,7 @@ use std::thread;
 
 use super::error::CliError;
 use super::session::start_threads;
-use crate::threads::Reorder;
+use flipside::threads::Reorder;
 
 /// Does `work` for each item on a number of threads, each with its own worker, and hands the results to `take` in the order of the
 /// items, each as soon as it and all before it are ready.
@@ -45,7 +45,7 @@ pub fn on_own_threads<T: Sync, W, R: Send>(
         for result in results {
             let (index, result) = result?;
             in_order.put(index, result);
-            while let Some((index, result)) = in_order.next() {
+            while let Some((index, result)) = in_order.take() {
                 take(&items[index], result)?;
             }
         }

@@ -13,10 +13,10 @@ use super::input::{CUT_OFF, STANDARD_STREAM, each_once, name_of, refuse_own_file
 use super::meter::Meter;
 use super::output::Output;
 use super::session::Session;
-use crate::games::{BadGames, KeptGames, Part, has_games_name, is_games_file};
-use crate::label::{Chosen, Order, PositionFormat, Positions, Target, write_positions};
-use crate::storage::{check_lasting, read_start};
-use crate::text::{count, counted};
+use flipside::games::{BadGames, KeptGames, Part, has_games_name, is_games_file};
+use flipside::label::{Chosen, Order, PositionFormat, Positions, Target, write_positions};
+use flipside::storage::{check_lasting, read_start};
+use flipside::text::{count, counted};
 
 /// How positions of kept games are converted.
 #[derive(Args, Debug)]

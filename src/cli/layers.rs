@@ -5,10 +5,10 @@ use std::path::Path;
 use clap::ValueEnum;
 
 use super::error::{CliError, Context};
-use crate::fit::ConfigFault;
-use crate::pattern::PatternSet;
-use crate::storage::{MAX_TOML_BYTES, read_text};
-use crate::train::{ConfigError, Layer, PRESETS, TrainConfig, TrainError, layer, origin, stored_config};
+use flipside::fit::ConfigFault;
+use flipside::pattern::PatternSet;
+use flipside::storage::{MAX_TOML_BYTES, read_text};
+use flipside::train::{ConfigError, Layer, PRESETS, TrainConfig, TrainError, layer, origin, stored_config};
 
 /// A configuration that comes with the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

@@ -20,13 +20,13 @@ use super::session::{Session, one_thread};
 use super::signals::stop_on_signals;
 use super::strength::StrengthArguments;
 use super::with_book::WithBook;
-use crate::arena::{
+use flipside::arena::{
     Ending, Estimate, Forfeit, GameLog, Guests, Hypothesis, Match, MatchReport, Pair, PairEvent, Sprt, Tally,
 };
-use crate::board::Transcript;
-use crate::record::log::{PlayerCard, Settings};
-use crate::search::Strength;
-use crate::text::{counted, elo};
+use flipside::board::Transcript;
+use flipside::record::log::{PlayerCard, Settings};
+use flipside::search::Strength;
+use flipside::text::{counted, elo};
 
 /// Play a match between two players: pairs of games from the same opening, colours swapped
 ///

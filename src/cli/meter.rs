@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use super::session::{Progress, Session};
-use crate::text::{count, duration};
+use flipside::text::{count, duration};
 
 /// Time between plain lines.
 pub const LINE_EVERY: Duration = Duration::from_secs(60);

@@ -7,11 +7,11 @@ use clap::Args;
 use super::error::CliError;
 use super::input::{Input, name_of, refuse_own_files};
 use super::session::Session;
-use crate::arena::{hash_openings, openings_of, select_openings, short_openings, xot_openings};
-use crate::board::Transcript;
-use crate::record::Format;
-use crate::record::log::Settings;
-use crate::text::counted;
+use flipside::arena::{hash_openings, openings_of, select_openings, short_openings, xot_openings};
+use flipside::board::Transcript;
+use flipside::record::Format;
+use flipside::record::log::Settings;
+use flipside::text::counted;
 
 /// The options for openings.
 #[derive(Args, Debug)]
@@ -56,7 +56,7 @@ impl OpeningsArguments {
     /// Where the openings come from, and the seed that chooses among them.
     pub fn described(&self) -> (String, u64) {
         let from = match (&self.openings, self.opening_plies) {
-            (_, Some(plies)) => format!("all positions after {}", crate::text::plies(plies)),
+            (_, Some(plies)) => format!("all positions after {}", flipside::text::plies(plies)),
             (Some(path), None) => name_of(path).trim_matches('`').to_owned(),
             (None, None) => "XOT".to_owned(),
         };

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::error::{CliError, Context};
 use super::input::{STANDARD_STREAM, name_of};
-use crate::storage::{atomic_replace_together, atomic_write, claim, file_id};
-use crate::train::run_of_file;
+use flipside::storage::{atomic_replace_together, atomic_write, claim, file_id};
+use flipside::train::run_of_file;
 
 /// The output named by an option, checked before the work begins: `-` is standard output, a file is replaced once the whole
 /// result is ready, and anything but a regular file (a pipe, a device) is written directly. A file that another command is changing

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::error::CliError;
 use super::results::FormatArgument;
 use super::session::Session;
-use crate::board::{Diagram, Position, perft, squares};
+use flipside::board::{Diagram, Position, perft, squares};
 
 /// Count the leaves of the game tree, the standard check of a move generator
 ///

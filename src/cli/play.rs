@@ -14,12 +14,12 @@ use super::input::parse_move_seconds;
 use super::player::EngineArguments;
 use super::session::Session;
 use super::with_book::{WithBook, WithBookArguments};
-use crate::board::{Diagram, Side, Square, is_pass, picture, squares};
-use crate::eval::Evaluator;
-use crate::protocol::read_line;
-use crate::record::{Game, MoveNote};
-use crate::search::{Analysis, Engine, Limits};
-use crate::text::plies;
+use flipside::board::{Diagram, Side, Square, is_pass, picture, squares};
+use flipside::eval::Evaluator;
+use flipside::protocol::read_line;
+use flipside::record::{Game, MoveNote};
+use flipside::search::{Analysis, Engine, Limits};
+use flipside::text::plies;
 
 /// Play against the weights in the terminal
 ///

@@ -8,10 +8,10 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use super::escape::on_lines;
 use super::meter::{BAR, LINE_EVERY};
 use super::session::{Progress, Session};
-use crate::export::Engine;
-use crate::report::History;
-use crate::text::{bytes, count, counted, duration, elo, or_dash, typed};
-use crate::train::{Budget, GateMatch, Live, SUPERIORITY, TrainConfig, TrainEvent};
+use flipside::export::Engine;
+use flipside::report::History;
+use flipside::text::{bytes, count, counted, duration, elo, or_dash, typed};
+use flipside::train::{Budget, GateMatch, Live, SUPERIORITY, TrainConfig, TrainEvent};
 
 /// Shows the events of a run.
 pub struct TrainProgress<'s> {
@@ -206,7 +206,7 @@ impl<'s> TrainProgress<'s> {
         if let Some(line) = self.line_of(event) {
             self.say(&line);
         }
-        if let TrainEvent::Start { resumed: false, .. } = event {
+        if let TrainEvent::End { finished: true, .. } = event {
             self.say(&self.engines_line());
         }
     }
@@ -267,10 +267,7 @@ impl<'s> TrainProgress<'s> {
         if let Ok(engine) = self.config.patterns.parse::<Engine>() {
             return format!("for {engine} itself: `flipside export --to {engine} {directory} -o FILE`");
         }
-        format!(
-            "for other engines: `flipside fit {directory} --teacher {directory} --patterns edax -o edax.fsw` (or egaroucid, \
-             ntest, zebra) learns weights for their patterns from this run's games and from searches with its weights"
-        )
+        format!("for another engine (edax, egaroucid, ntest, zebra): `flipside fit {directory} --for edax -o eval.dat`")
     }
 
     /// The line that an event leaves, if any.
@@ -448,7 +445,7 @@ fn points(result: &GateMatch) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::PRESETS;
+    use flipside::train::PRESETS;
 
     const SESSION: Session = Session { progress: Progress::Silent, threads: 1 };
 

@@ -15,7 +15,7 @@ use super::output::Output;
 use super::runs::{latest, resolved, unreadable};
 use super::session::Session;
 use super::signals::stop_on_signals;
-use crate::report::{Figures, page};
+use flipside::report::{Figures, page};
 
 /// Write a report on runs: one HTML file with all plots
 ///

@@ -10,7 +10,7 @@ use serde_json::Number;
 
 use super::error::CliError;
 use super::escape::on_one_line;
-use crate::text::{bytes, count, duration};
+use flipside::text::{bytes, count, duration};
 
 /// The option of commands that have results.
 #[derive(Args, Clone, Copy, Default, Debug)]
@@ -289,7 +289,7 @@ mod tests {
     #[derive(Serialize)]
     struct Found {
         name: &'static str,
-        elo: crate::arena::Estimate,
+        elo: flipside::arena::Estimate,
         pairs: [u64; 3],
         budget: Budget,
         none: Option<f64>,
@@ -305,7 +305,7 @@ mod tests {
         let row = |section, count| Row { section, count, seconds: 0.012_345, all: vec![1, 2] };
         Found {
             name: "a\tb",
-            elo: crate::arena::Estimate { value: 12.345, low: -3.0, high: f64::INFINITY },
+            elo: flipside::arena::Estimate { value: 12.345, low: -3.0, high: f64::INFINITY },
             pairs: [1, 2, 3],
             budget: Budget { seconds: 7200.0 },
             none: None,

@@ -8,8 +8,8 @@ use std::time::SystemTime;
 
 use super::error::{CliError, Context};
 use super::session::Session;
-use crate::clock::rfc3339;
-use crate::train::LOCK;
+use flipside::clock::rfc3339;
+use flipside::train::LOCK;
 
 /// The folder of runs.
 pub const RUNS: &str = "runs";

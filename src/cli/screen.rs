@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use console::{Term, measure_text_width};
 use indicatif::TermLike;
 
-use crate::threads::lock;
+use flipside::threads::lock;
 
 /// Standard error for indicatif to draw on: collects its calls into whole frames.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use super::evaluator::with_evaluator;
 use super::player::EngineArguments;
 use super::session::Session;
 use super::with_book::{BookEngine, WithBookArguments};
-use crate::protocol::{gtp, nboard};
+use flipside::protocol::{gtp, nboard};
 
 /// The options of an engine that is served, over either protocol.
 #[derive(Args, Debug)]

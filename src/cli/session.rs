@@ -11,8 +11,8 @@ use indicatif::ProgressDrawTarget;
 use super::error::{CliError, Context};
 use super::escape::on_lines;
 use super::screen::Screen;
-use crate::clock::rfc3339;
-use crate::text::counted;
+use flipside::clock::rfc3339;
+use flipside::text::counted;
 
 /// The options of every command, as typed.
 #[derive(Args, Debug)]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use super::error::{CliError, Context, STOPPED_EARLY};
-use crate::storage::discard_temporaries;
+use flipside::storage::discard_temporaries;
 
 /// The flag of a command that stops cleanly.
 static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();

@@ -15,11 +15,11 @@ use super::memory::check_tables;
 use super::meter::Meter;
 use super::results::FormatArgument;
 use super::session::{Session, start_threads};
-use crate::board::ScoredDiagram;
-use crate::eval::Evaluator;
-use crate::search::{Analysis, EndgameSolver};
-use crate::text::counted;
-use crate::threads::Reorder;
+use flipside::board::ScoredDiagram;
+use flipside::eval::Evaluator;
+use flipside::search::{Analysis, EndgameSolver};
+use flipside::text::counted;
+use flipside::threads::Reorder;
 
 /// Solve endgames: the exact score with best play by both sides
 ///
@@ -119,7 +119,7 @@ impl SolveArguments {
             solved += 1;
             meter.show(solved, || format!("{} empties", positions[number].diagram.position.empties()));
             in_order.put(number, result);
-            while let Some((number, (analysis, seconds))) = in_order.next() {
+            while let Some((number, (analysis, seconds))) = in_order.take() {
                 let scored = &positions[number];
                 nodes += analysis.nodes;
                 let written = meter.aside(|| results.row(&self.solved(scored, &analysis, seconds)));

@@ -13,9 +13,9 @@ use super::error::{CliError, Context};
 use super::results::FormatArgument;
 use super::runs::{RUNS, latest, resolved, unreadable};
 use super::session::Session;
-use crate::report::{RunLog, RunState, Status};
-use crate::text::typed;
-use crate::train::{Live, TrainError, host_name};
+use flipside::report::{RunLog, RunState, Status};
+use flipside::text::typed;
+use flipside::train::{Live, TrainError, host_name};
 
 /// List runs, the most recently active first
 ///

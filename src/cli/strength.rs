@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::Value;
 
-use crate::search::{Deviations, Strength};
+use flipside::search::{Deviations, Strength};
 
 /// The strength of our own players unless something else is typed.
 pub const DEFAULT: Strength = Strength::new(4, 12);

@@ -17,11 +17,11 @@ use super::session::Session;
 use super::signals::{outlive_terminal, stop_on_signals};
 #[cfg(not(feature = "cluster"))]
 use super::without_cluster::CoordinatorArguments;
-use crate::fit::FitError;
-use crate::report::TensorBoard;
-use crate::storage::FileError;
-use crate::text::typed;
-use crate::train::{
+use flipside::fit::FitError;
+use flipside::report::TensorBoard;
+use flipside::storage::FileError;
+use flipside::text::typed;
+use flipside::train::{
     Budget, CHECKPOINTS, LAST, Outcome, Resume, TrainConfig, TrainError, TrainEvent, TrainRequest, stored_config, train,
 };
 
@@ -115,7 +115,7 @@ fn examples() -> String {
     format!(
         "Examples:\n  flipside train --preset quick\n  \
          flipside train --resume runs/latest --hours 2\n  \
-         flipside train --continue runs/latest --config changes.toml --hours 2\n  \
+         flipside train --continue runs/latest --seed 2 --hours 2\n  \
          flipside train --run runs/edax --patterns edax --hours 8 --seed 7{}",
         if cfg!(feature = "cluster") { cluster } else { "" }
     )

@@ -11,9 +11,9 @@ use super::results::FormatArgument;
 use super::runs::{latest, resolved, unreadable};
 use super::session::Session;
 use super::signals::stop_on_signals;
-use crate::text::{count, counted, duration, typed};
-use crate::train::{TrainEvent, continued_by, parent_of};
-use crate::verify::{VerifyRequest, verify};
+use flipside::text::{count, counted, duration, typed};
+use flipside::train::{TrainEvent, continued_by, parent_of};
+use flipside::verify::{VerifyRequest, verify};
 
 /// Prove a run: learn it again from its kept games, and play a share of them again
 ///

@@ -10,12 +10,12 @@ use super::books::{Searching, cannot_change, edit_unless, open};
 use super::error::CliError;
 use super::evaluator::{Loaded, with_evaluator};
 use super::session::Session;
-use crate::board::{Diagram, Square};
-use crate::book::{BookUse, Choice, learn_game};
-use crate::clock::since_1970;
-use crate::eval::Evaluator;
-use crate::protocol::Engine;
-use crate::search::{self, Analysis, Limits, Strength};
+use flipside::board::{Diagram, Square};
+use flipside::book::{BookUse, Choice, learn_game};
+use flipside::clock::since_1970;
+use flipside::eval::Evaluator;
+use flipside::protocol::Engine;
+use flipside::search::{self, Analysis, Limits, Strength};
 
 /// Which of a book's moves to play, as typed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]

@@ -8,8 +8,8 @@ use super::cluster::{BrokerArguments, told};
 use super::error::CliError;
 use super::session::Session;
 use super::signals::{outlive_terminal, stop_on_signals};
-use crate::cluster::{WorkRequest, work};
-use crate::train::Outcome;
+use flipside::cluster::{WorkRequest, work};
+use flipside::train::Outcome;
 
 /// Play games for a run on another machine
 ///

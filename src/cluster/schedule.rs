@@ -153,7 +153,7 @@ impl<T> Schedule<T> {
 
     /// Takes out the next results, as many as are there; `None` if none is.
     pub fn take(&mut self) -> Option<Vec<T>> {
-        let results: Vec<T> = std::iter::from_fn(|| self.results.next()).map(|(_, result)| result).collect();
+        let results: Vec<T> = std::iter::from_fn(|| self.results.take()).map(|(_, result)| result).collect();
         Some(results).filter(|results| !results.is_empty())
     }
 

@@ -24,7 +24,7 @@ pub use calibration::{Calibration, CalibrationError, DepthPair};
 pub use classic::{MobilityEvaluator, SquareEvaluator};
 pub use hidden::{Head, HiddenLayer, HiddenLayerError, Row, UNITS};
 pub use model::{Clipping, Model, ModelError, StageMap};
-pub(crate) use moments::{Moments, mean};
+pub use moments::{Moments, mean};
 pub use pattern::{PatternEvaluator, PatternState};
 pub use regret::{Regret, discs_lost, has_all_scores, regret};
 pub use score::Score;

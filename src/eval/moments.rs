@@ -4,13 +4,16 @@ use std::ops::Add;
 
 /// The first and second moments of points `(x, y)`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moments {
-    /// Means.
+pub struct Moments {
+    /// The mean of x.
     pub x: f64,
+    /// The mean of y.
     pub y: f64,
-    /// Variances and covariance.
+    /// The variance of x.
     pub xx: f64,
+    /// The variance of y.
     pub yy: f64,
+    /// The covariance.
     pub xy: f64,
 }
 
@@ -40,7 +43,7 @@ impl Moments {
 }
 
 /// The mean of a function of points, summed in their order; 0 if there are none.
-pub(crate) fn mean(points: &[(f64, f64)], of: impl Fn(f64, f64) -> f64) -> f64 {
+pub fn mean(points: &[(f64, f64)], of: impl Fn(f64, f64) -> f64) -> f64 {
     // The `sum` of nothing would be -0.
     points.iter().map(|&(x, y)| of(x, y)).fold(0.0, Add::add) / points.len().max(1) as f64
 }

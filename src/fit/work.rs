@@ -131,10 +131,10 @@ impl From<GameFilesError> for FitError {
     }
 }
 
-/// A learner as a configuration wants it, from an older one or from nothing.
+/// A learner with the stages and the layer that a configuration wants, from an older one or from nothing.
 pub fn learner_for(config: &LearnConfig, layout: &Arc<Layout>, older: Option<Learner>) -> Learner {
     let stages = StageMap::for_set(config.stage_plies(), layout.set());
-    let mut learner = match older {
+    let learner = match older {
         Some(learner) if *learner.stages() == stages => learner,
         Some(mut learner) => {
             learner.set_stages(stages);
@@ -142,9 +142,6 @@ pub fn learner_for(config: &LearnConfig, layout: &Arc<Layout>, older: Option<Lea
         }
         None => Learner::new(layout.clone(), stages, config.step()),
     };
-    learner.set_rule(config.step());
-    learner.set_overlap(config.overlap());
-    learner.set_loss(config.loss());
     let has_layer = config.hidden_layer && layout.set().engine.is_none();
     if has_layer { learner.with_hidden_layer() } else { learner }
 }
@@ -160,8 +157,11 @@ pub fn learn(
     begun: &mut Begun,
     on_event: &mut OnEvent<'_>,
 ) -> Result<(), FitError> {
+    let Lessons { config, games, .. } = lessons;
+    learner.set_rule(config.step());
+    learner.set_overlap(config.overlap());
+    learner.set_loss(config.loss());
     let mut work = Work { lessons, learner, begun };
-    let games = lessons.games;
     on_event(LearnEvent::Start {
         games: games.games,
         records: games.records,

@@ -26,6 +26,6 @@ pub use block::{BlockError, MAX_GAMES, decode, digest, encode};
 pub use file::{
     GamesError, GamesHeader, GamesReader, RawFrame, frame, games_in, is_games_file, raw_frames, whole_frames,
 };
-pub(crate) use folder::has_games_name;
+pub use folder::has_games_name;
 pub use folder::{games_file, games_folder, games_of_run, generations_of_run};
 pub use index::{BadGames, KeptFrame, KeptGames, Part, is_held_out, number_of_game};

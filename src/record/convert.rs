@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use super::format::Format;
-use super::game::Game;
-use super::read::{Record, read};
+use super::game::{Game, Record};
+use super::read::read;
 use super::{NO_SCORE, RecordError, ggf, lines, sgf};
 use crate::board::ScoredDiagram;
 

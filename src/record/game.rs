@@ -192,3 +192,22 @@ impl Game {
         })
     }
 }
+
+/// One record of a file.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Record {
+    /// A game.
+    Game(Game),
+    /// A position, with or without a score.
+    Position(ScoredDiagram),
+}
+
+impl Record {
+    /// The position, or the one at the end of the game, without a score.
+    pub fn into_position(self) -> ScoredDiagram {
+        match self {
+            Self::Game(game) => ScoredDiagram { diagram: game.last(), score: None, moves: Vec::new() },
+            Self::Position(position) => position,
+        }
+    }
+}

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::iter::Peekable;
 
-use super::game::Game;
-use super::{Record, RecordError};
+use super::RecordError;
+use super::game::{Game, Record};
 use crate::board::{Diagram, NotationError, ScoredDiagram, Side, begins_with_move, is_cell, parse_moves};
 
 /// A text without the UTF-8 byte order mark that some editors put before it.

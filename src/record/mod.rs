@@ -20,9 +20,9 @@ use std::fmt::Display;
 
 pub use convert::{ConvertError, Converted, convert};
 pub use format::Format;
-pub use game::{Game, MoveNote};
+pub use game::{Game, MoveNote, Record};
 pub use ggf::write as write_ggf;
-pub use read::{Record, Records, read};
+pub use read::{Records, read};
 pub use result::{Finish, GameResult};
 pub use sgf::write as write_sgf;
 
@@ -30,7 +30,7 @@ pub use sgf::write as write_sgf;
 pub const MAX_BYTES: u64 = 1 << 30;
 
 /// How many bad records of a file are reported one by one.
-pub(crate) const MAX_REPORTED: u64 = 20;
+pub const MAX_REPORTED: u64 = 20;
 
 /// Why a game or a position cannot be scored.
 pub(crate) const NO_SCORE: &str = "its value is unknown: it has no score, or no result in discs that can be right";

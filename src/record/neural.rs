@@ -3,7 +3,8 @@
 //! u64 player's discs and u64 opponent's (bit 0 is a1), f32 score of the search in discs for the player, i8 result of the game for the
 //! player, u8 ply, u8 1 for a random move, u8 the move played. The score is kept, rounded to whole discs; the rest is not.
 
-use super::{Record, RecordError};
+use super::RecordError;
+use super::game::Record;
 use crate::board::{Diagram, Position, ScoredDiagram, Side};
 
 const RECORD: usize = 24;

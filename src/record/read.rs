@@ -1,28 +1,8 @@
 //! Records of any format, one after the other.
 
 use super::format::Format;
-use super::game::Game;
+use super::game::Record;
 use super::{RecordError, lines, log, neural, tree, wthor};
-use crate::board::ScoredDiagram;
-
-/// One record of a file.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Record {
-    /// A game.
-    Game(Game),
-    /// A position, with or without a score.
-    Position(ScoredDiagram),
-}
-
-impl Record {
-    /// The position, or the one at the end of the game, without a score.
-    pub fn into_position(self) -> ScoredDiagram {
-        match self {
-            Self::Game(game) => ScoredDiagram { diagram: game.last(), score: None, moves: Vec::new() },
-            Self::Position(position) => position,
-        }
-    }
-}
 
 /// The records of a file.
 pub type Records<'a> = Box<dyn Iterator<Item = Result<Record, RecordError>> + Send + 'a>;

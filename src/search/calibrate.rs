@@ -17,7 +17,7 @@ const MIN_EMPTIES: u32 = 7;
 /// The smallest depth, in plies, for which a shallow search pays.
 const MIN_DEEP_DEPTH: u32 = 3;
 /// Fewer positions say too little about a deviation.
-pub(crate) const MIN_POSITIONS: usize = 30;
+pub const MIN_POSITIONS: usize = 30;
 /// The tables of each thread have 2^this entries.
 const LOG2_ENTRIES: u32 = 18;
 

@@ -5,7 +5,8 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use super::atomic::{atomic_write, folder_of, sync_folder};
+use super::atomic::{atomic_write, sync_folder};
+use super::links::folder_of;
 
 /// Changes to files. A step that failed leaves either what was there before, or something that a retry puts right. The defaults
 /// are the real thing: [`LocalDisk`] uses all of them, and a test may make some fail.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::atomic::check_links;
+use super::links::check_links;
 
 /// Opens a file and locks it against other processes. As long as one holds it, this is tried again, at most for the time given: a
 /// process that is just starting may hold its parent's lock for a moment. `None` if the file is still locked after that.

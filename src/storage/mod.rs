@@ -11,17 +11,19 @@ mod deflated;
 mod disk;
 mod error;
 mod hex;
+mod links;
 mod lock;
 mod read;
 
 pub use atomic::{
-    atomic_create, atomic_replace, atomic_replace_together, atomic_write, claim, discard_temporaries, folder_of,
-    is_temporary, remove_temporaries,
+    atomic_create, atomic_replace, atomic_replace_together, atomic_write, claim, discard_temporaries, is_temporary,
+    remove_temporaries,
 };
 pub use container::{Container, Packing, write_whole};
 pub use disk::{Disk, LocalDisk, is_transient};
 pub use error::{FileError, FormatError};
 pub use hex::{hex, sha256};
+pub use links::folder_of;
 pub use lock::{file_id, is_at, open_locked};
 pub use read::{
     MAX_TOML_BYTES, check_lasting, decode_text, only_zeros_left, read_bounded, read_start, read_stream, read_text,

@@ -1,14 +1,10 @@
 //! The configuration of a run: its plan.
 
 use std::ops::Range;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::TrainError;
-use super::identity::stored_set;
 use crate::fit::{ConfigFault, LearnConfig, MOST_EXACT, Start};
-use crate::pattern::{PatternSet, PatternSetError};
 use crate::schema::{Kind, check, commented, document, schema};
 use crate::search::Strength;
 use crate::selfplay::{SelfPlayConfig, UpdateTarget};
@@ -146,12 +142,6 @@ pub enum ConfigError {
         /// What is wrong.
         fault: ConfigFault,
     },
-    /// A pattern set that is neither built in nor a file, or malformed.
-    #[error(transparent)]
-    Patterns(#[from] PatternSetError),
-    /// A run whose pattern set is wanted.
-    #[error(transparent)]
-    Run(Box<TrainError>),
 }
 
 /// Both `evening` and `overnight`, so that an evening can be extended to a whole night.
@@ -316,14 +306,6 @@ impl TrainConfig {
         self.steps.insert(0, Step { learn: Some(learn), ..Step::default() });
     }
 
-    /// The pattern set: built in, read from a file, or that of a run.
-    ///
-    /// # Errors
-    /// See [`set_named`].
-    pub fn pattern_set(&self) -> Result<PatternSet, ConfigError> {
-        set_named(&self.patterns)
-    }
-
     /// Checks that values go together.
     fn check(&self) -> Result<(), ConfigFault> {
         let within = |path: &str, done: Result<(), ConfigFault>| {
@@ -371,18 +353,6 @@ pub(super) enum Part {
     Play,
     Learn,
     Gate,
-}
-
-/// The pattern set that a name stands for: built in, a TOML file, or the directory of a run.
-///
-/// # Errors
-/// It is none of these, or cannot be read.
-pub fn set_named(name: &str) -> Result<PatternSet, ConfigError> {
-    let directory = Path::new(name);
-    if PatternSet::built_in(name).is_none() && directory.is_dir() {
-        return stored_set(directory).map_err(|error| ConfigError::Run(Box::new(error)));
-    }
-    Ok(PatternSet::load(name)?)
 }
 
 /// Checks that games can be played this way in a reasonable time: shallower selective searches have nothing to cut; calibrating deeper

@@ -9,21 +9,22 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::error::TrainError;
-use super::live::Live;
+use super::live::{LOCK, Live};
 use crate::games::{games_folder, generations_of_run, has_games_name};
 use crate::storage::{FileError, folder_of, is_temporary, open_locked, read_bounded};
 
 /// The marker: what makes a directory a run directory.
 pub(super) const MARKER: &str = "flipside-run.json";
-pub(crate) const LOCK: &str = "lock";
 pub(super) const CONFIG: &str = "config.toml";
 pub(super) const METRICS: &str = "metrics.jsonl";
-pub(crate) const BEST: &str = "best.fsw";
-pub(crate) const LAST: &str = "last.fsw";
+/// The weights that won the last gate.
+pub const BEST: &str = "best.fsw";
+/// The newest weights.
+pub const LAST: &str = "last.fsw";
 pub(super) const CHECKPOINT: &str = "checkpoint";
 pub(super) const PREVIOUS_CHECKPOINT: &str = "checkpoint.previous";
 /// The newest first.
-pub(crate) const CHECKPOINTS: [&str; 2] = [CHECKPOINT, PREVIOUS_CHECKPOINT];
+pub const CHECKPOINTS: [&str; 2] = [CHECKPOINT, PREVIOUS_CHECKPOINT];
 /// See [`Workers`](super::Workers).
 pub(super) const WORKERS: &str = "workers.json";
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::config::ConfigError;
 use crate::fit::FitError;
 use crate::learn::StartError;
-use crate::pattern::LayoutError;
+use crate::pattern::{LayoutError, PatternSetError};
 use crate::selfplay::Stopped;
 use crate::storage::FileError;
 use crate::text::count;
@@ -17,6 +17,9 @@ pub enum TrainError {
     /// The configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A pattern set that is neither built in nor a file, or malformed.
+    #[error(transparent)]
+    Patterns(#[from] PatternSetError),
     /// The pattern set.
     #[error(transparent)]
     Layout(#[from] LayoutError),

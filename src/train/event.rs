@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::request::Budget;
+use super::budget::Budget;
 use crate::arena::MatchReport;
 
 /// An event of a run. `metrics.jsonl` holds one per line, except those that are [only shown](Self::is_only_shown).

@@ -143,6 +143,28 @@ pub fn stored_set(directory: &Path) -> Result<PatternSet, TrainError> {
     Ok(Marker::read(directory)?.set)
 }
 
+/// The pattern set that a name stands for: built in, a TOML file, or the directory of a run.
+///
+/// # Errors
+/// It is none of these, or cannot be read.
+pub fn set_named(name: &str) -> Result<PatternSet, TrainError> {
+    let directory = Path::new(name);
+    if PatternSet::built_in(name).is_none() && directory.is_dir() {
+        return stored_set(directory);
+    }
+    Ok(PatternSet::load(name)?)
+}
+
+impl TrainConfig {
+    /// The pattern set.
+    ///
+    /// # Errors
+    /// See [`set_named`].
+    pub fn pattern_set(&self) -> Result<PatternSet, TrainError> {
+        set_named(&self.patterns)
+    }
+}
+
 /// The hash of the weights that the run in a directory began with, if any.
 ///
 /// # Errors

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use super::budget::Budget;
 use super::directory::{METRICS, RunDirectory};
 use super::error::TrainError;
 use super::event::{TrainEvent, damaged_line, events, line_of};
-use super::request::Budget;
 use crate::selfplay::Stopped;
 use crate::storage::{Disk, FileError, is_transient};
 

@@ -4,35 +4,43 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use super::budget::Budget;
 use super::checkpoint::Parts;
 use super::error::TrainError;
 use super::event::TrainEvent;
 use super::keeper::Keeper;
 use super::ledger::Journal;
-use super::request::Budget;
 use super::run::Run;
 use super::saving::write_checkpoint;
 use super::state::{EncodedWeights, Job, Progress, RunState};
 use crate::fit::{
-    Begun, FitError, GameFiles, GameFilesEvent, LearnConfig, LearnEvent, Lessons, Start, Teacher, learn, learner_for,
+    Begun, FitError, GameFiles, GameFilesError, GameFilesEvent, LearnConfig, LearnEvent, Lessons, Start, Teacher,
+    learn, learner_for,
 };
 use crate::games::games_in;
+use crate::label::RecordFile;
 use crate::learn::Learner;
 use crate::selfplay::Stopped;
 use crate::storage::{read_bounded, sha256};
 use crate::weights::{Provenance, WeightFile};
 
-/// A configuration with the checksums of its record files, by which a run recognizes its data, unless these are known.
+/// Gives a configuration the checksums of its record files, by which a run recognizes its data.
+///
+/// # Errors
+/// Files that cannot be read, teach nothing, or are not those that the configuration names.
 pub(super) fn with_checksums(config: &mut LearnConfig) -> Result<(), TrainError> {
     let checksum = |file: &String| {
-        let bytes = read_bounded(Path::new(file), "file of records", crate::record::MAX_BYTES)?;
+        let path = Path::new(file);
+        let bytes = read_bounded(path, "file of records", crate::record::MAX_BYTES)?;
+        let records = RecordFile::new(path, &bytes, 0, config.exact_empties).map_err(GameFilesError::from);
+        records.and_then(|records| Ok(records.has_lesson()?)).map_err(FitError::from)?;
         Ok::<_, TrainError>(sha256(&bytes))
     };
     let found = config.files.iter().map(checksum).collect::<Result<Vec<_>, _>>()?;
     let wanted = std::mem::replace(&mut config.sha256, found);
     let other = config.files.iter().zip(&config.sha256).zip(&wanted).find(|((_, found), wanted)| found != wanted);
     match other {
-        Some(((file, _), _)) => Err(FitError::Games(crate::fit::GameFilesError::OtherRecords(file.into())).into()),
+        Some(((file, _), _)) => Err(FitError::Games(GameFilesError::OtherRecords(file.into())).into()),
         None => Ok(()),
     }
 }
@@ -167,7 +175,8 @@ impl Run<'_> {
                     finished: finished.as_ref(),
                     positions,
                 };
-                write_checkpoint(keeper, saved, identity, &parts).map_err(|error| {
+                let newest = finished.as_ref().map_or(&*newest, |(finished, _)| finished);
+                write_checkpoint(keeper, saved, identity, &parts, &newest.bytes).map_err(|error| {
                     failed = Some(error);
                     Stopped
                 })

@@ -16,13 +16,15 @@ use super::directory::generations_in;
 use super::error::TrainError;
 use super::identity::{Earlier, Identity};
 use super::keeper::Keeper;
-use super::playing::LAMBDA;
 use super::source::Played;
 use crate::games::{GamesError, GamesHeader, GamesReader, RawFrame, games_file, games_in};
 use crate::learn::{Sample, SampleSet, lambda_returns};
 use crate::record::MAX_BYTES;
 use crate::selfplay::GameRecord;
 use crate::storage::{FileError, read_bounded, sha256};
+
+/// How labels are made on which weights are validated.
+pub(super) const LAMBDA: f32 = 0.9;
 
 /// Where the games of a run are.
 #[derive(Clone)]
@@ -89,17 +91,31 @@ impl Ledger {
                     }
                     u64::from(*games)
                 }
-                None => {
-                    let found = read(&path, self.header(generation))?;
-                    let games = found.frames.iter().map(|(frame, _)| frame.len() as u64).sum();
-                    if games >= wanted {
-                        found.check_end(&path)?;
-                    }
-                    games
-                }
+                None => self.checked(generation, wanted)?,
             };
             if games == wanted { Ok(()) } else { Err(TrainError::GamesMissing { path, found: games, wanted }) }
         })
+    }
+
+    /// Checks whatever games of this run itself there are from a generation on.
+    ///
+    /// # Errors
+    /// Foreign or damaged games: the first.
+    pub fn check_from(&self, generation: u32, config: &TrainConfig) -> Result<(), TrainError> {
+        let later: Vec<_> = self.own()?.into_iter().filter(|&later| later >= generation).collect();
+        let check = |later| self.checked(later, self.games(later..later + 1, config)).map(drop);
+        later.into_par_iter().try_for_each(check)
+    }
+
+    /// How many games of a generation of this run itself there are; at the end of those that are `wanted` its file has to end.
+    fn checked(&self, generation: u32, wanted: u64) -> Result<u64, TrainError> {
+        let path = self.file(generation);
+        let found = read(&path, self.header(generation))?;
+        let games = found.frames.iter().map(|(frame, _)| frame.len() as u64).sum();
+        if games >= wanted {
+            found.check_end(&path)?;
+        }
+        Ok(games)
     }
 
     /// The generations of a run that another run continues from: all that it has learned.
@@ -118,14 +134,6 @@ impl Ledger {
         let mut continues = self.continues.clone();
         continues.push(Earlier { directory, run: crate::storage::hex(&self.run), first, games: games? });
         Ok(continues)
-    }
-
-    /// Checks that no file of this run from a generation on is another run's.
-    pub fn check_owner(&self, first: u32) -> Result<(), TrainError> {
-        for generation in self.own()?.into_iter().filter(|&generation| generation >= first) {
-            open(&self.file(generation), self.header(generation)).map(drop)?;
-        }
-        Ok(())
     }
 }
 

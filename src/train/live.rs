@@ -7,7 +7,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::directory::LOCK;
+/// The file that the process that works on a run has locked.
+pub const LOCK: &str = "lock";
+
 /// What the process that works on a run is doing.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Live {
@@ -31,7 +33,7 @@ impl Default for Live {
 }
 
 /// The name of this machine; empty if it has none.
-pub(crate) fn host_name() -> String {
+pub fn host_name() -> String {
     #[cfg(unix)]
     return rustix::system::uname().nodename().to_string_lossy().into_owned();
     #[cfg(not(unix))]

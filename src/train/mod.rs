@@ -20,6 +20,7 @@
 //! | `workers` | the workers of a run on many machines |
 //! | `source`, `gate` | where games come from, and how strength is measured |
 
+mod budget;
 mod checkpoint;
 mod config;
 mod directory;
@@ -41,20 +42,20 @@ mod source;
 mod state;
 mod workers;
 
-pub use config::{
-    ConfigError, GateConfig, Layer, PRESETS, Play, Step, TrainConfig, check_self_play, layer, origin, set_named,
-};
+pub use budget::Budget;
+pub use config::{ConfigError, GateConfig, Layer, PRESETS, Play, Step, TrainConfig, check_self_play, layer, origin};
+pub(crate) use directory::metrics;
 pub use directory::run_of_file;
-pub(crate) use directory::{BEST, CHECKPOINTS, LAST, LOCK, metrics};
+pub use directory::{BEST, CHECKPOINTS, LAST};
 pub use error::TrainError;
 pub(crate) use event::events;
 pub use event::{Anchor, GateMatch, TrainEvent};
-pub(crate) use gate::SUPERIORITY;
-pub use identity::{continued_by, parent_of, stored_config, stored_set};
+pub use gate::SUPERIORITY;
+pub use identity::{continued_by, parent_of, set_named, stored_config, stored_set};
 pub use keeper::Sink;
 pub use live::Live;
-pub(crate) use live::host_name;
-pub use request::{Budget, Outcome, Resume, TrainRequest};
+pub use live::{LOCK, host_name};
+pub use request::{Outcome, Resume, TrainRequest};
 pub use source::{GameJob, GameSource, LocalGames, OnGames, Played};
 pub use workers::{WorkerStatus, Workers};
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::budget::Budget;
 use super::checkpoint::{self, Resumed};
 use super::config::TrainConfig;
 use super::directory::{BEST, CONFIG, LAST, MARKER, RunDirectory, metrics, read_if_there};
@@ -13,7 +14,7 @@ use super::identity::{Earlier, Identity, Marker, hash_of};
 use super::keeper::{Keeper, Metrics, Sink};
 use super::learning::with_checksums;
 use super::ledger::Ledger;
-use super::request::{Budget, Resume, TrainRequest};
+use super::request::{Resume, TrainRequest};
 use super::room::{self, Growth};
 use super::run::{Clock, LastCheckpoint, Run};
 use super::state::{EncodedWeights, Progress, RunState};
@@ -37,7 +38,6 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
         check_same(request, &stored.identity, &identity)?;
     }
     let ledger = Ledger::new(request.directory, &identity);
-    ledger.check_owner(ledger.first())?;
     let metrics = Metrics::of(&metrics(directory.path())?, directory.path())?;
     let check = |state: &RunState| ledger.check(0..state.progress.generation, &config);
     let (resumed, fault) = checkpoint::load(directory.path(), &identity.run_name(), &layout, check)?;
@@ -50,6 +50,7 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
             Resumed { state, build: Provenance::of_this_program("").build(), is_newest: false }
         }
     };
+    ledger.check_from(state.progress.generation, &config)?;
     let known = known(&ledger, &state.progress, metrics.generations)?;
     let clock = Clock { started: began, earlier: state.progress.elapsed.max(metrics.elapsed) };
     let budget = budget(request, &metrics, &ledger, &config, &state.progress, known, &clock)?;

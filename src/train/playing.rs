@@ -7,7 +7,7 @@ use super::config::Play;
 use super::error::TrainError;
 use super::event::TrainEvent;
 use super::keeper::Keeper;
-use super::ledger::{Journal, samples_of};
+use super::ledger::{Journal, LAMBDA, samples_of};
 use super::run::Run;
 use super::source::{Deliveries, GameJob, Played};
 use crate::learn::SampleSet;
@@ -15,9 +15,6 @@ use crate::selfplay::Stopped;
 
 /// Positions of a generation on which the weights that played it are validated.
 const VALIDATED: usize = 1 << 16;
-
-/// How labels are made on which weights are validated.
-pub(super) const LAMBDA: f32 = 0.9;
 
 impl Run<'_> {
     /// Plays a generation. False if the budget's time ran out before all games were played; the journal keeps those that were.

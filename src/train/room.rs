@@ -1,7 +1,7 @@
 //! Whether what a run will write fits on the disk.
 
+use super::budget::Budget;
 use super::config::TrainConfig;
-use super::request::Budget;
 use super::state::Progress;
 use crate::eval::{Row, StageMap};
 use crate::fit::LearnConfig;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use super::budget::Budget;
 use super::config::{Part, Place, Step, TrainConfig};
 use super::directory::BEST;
 use super::error::TrainError;
@@ -12,7 +13,6 @@ use super::gate;
 use super::identity::Identity;
 use super::keeper::Keeper;
 use super::ledger::Ledger;
-use super::request::Budget;
 use super::room::Growth;
 use super::source::GameSource;
 use super::state::{EncodedWeights, RunState};

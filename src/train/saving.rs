@@ -15,12 +15,13 @@ use crate::weights::{Provenance, WeightFile};
 /// has to be learned again.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
 
-/// Writes the checkpoint, keeping the one before.
+/// Writes the checkpoint, keeping the one before, then the newest weights as `last.fsw`.
 pub(super) fn write_checkpoint(
     keeper: &mut Keeper<'_>,
     saved: &mut LastCheckpoint,
     identity: &Identity,
     parts: &Parts<'_>,
+    newest: &[u8],
 ) -> Result<(), TrainError> {
     let bytes = Checkpoint::to_bytes(identity.run_name(), parts);
     if saved.newest_is_good {
@@ -29,7 +30,7 @@ pub(super) fn write_checkpoint(
     }
     keeper.replace(CHECKPOINT, &bytes)?;
     *saved = LastCheckpoint { at: Instant::now(), generation: parts.progress.generation, newest_is_good: true };
-    Ok(())
+    keeper.replace(LAST, newest)
 }
 
 impl Run<'_> {
@@ -80,12 +81,11 @@ impl Run<'_> {
         needed.map_or(Ok(()), |needed| self.keeper.look_at_room(needed))
     }
 
-    /// Writes the checkpoint, then `last.fsw`. Returns the content of `last.fsw`.
+    /// Writes the checkpoint and `last.fsw`, and returns the content of `last.fsw`.
     pub(super) fn save(&mut self) -> Result<Vec<u8>, TrainError> {
         self.state.progress.elapsed = self.clock.elapsed();
-        write_checkpoint(&mut self.keeper, &mut self.saved, &self.identity, &self.state.parts())?;
         let newest = self.weights().to_bytes();
-        self.keeper.replace(LAST, &newest)?;
+        write_checkpoint(&mut self.keeper, &mut self.saved, &self.identity, &self.state.parts(), &newest)?;
         Ok(newest)
     }
 }

@@ -69,13 +69,15 @@ fn a_book_is_grown_shown_checked_and_exported() {
         value(&stdout(&["book", "prune", path, "-o", &small, "--within", "1"], ""), "kept").parse().unwrap();
     assert!(kept < 300);
 
-    // The page with the start position.
+    // A page with the start position, and with others that no other page tells.
+    let lost = |fixed: &str| value(fixed, "lost").parse::<u64>().unwrap();
     let whole = fs::read(path).unwrap();
     let is_damaged = |page: &usize| {
         fs::write(path, &whole).unwrap();
         damage_page(Path::new(path), *page);
         run_with(&["book", "show", path], "").status.code() == Some(1)
-            && run_with(&["book", "fix", path], "").status.success()
+            && Some(run_with(&["book", "fix", path], ""))
+                .is_some_and(|fixed| fixed.status.success() && lost(&String::from_utf8(fixed.stdout).unwrap()) > 0)
     };
     let page = (0..pages(Path::new(path))).find(is_damaged).unwrap();
     fs::write(path, &whole).unwrap();
@@ -87,7 +89,7 @@ fn a_book_is_grown_shown_checked_and_exported() {
     let player = format!("squares:book={path}");
     let error = refusal(&["match", &player, "mobility", "--opening-plies", "0", "--pairs", "1", "-q"], "", 1);
     assert!(error.contains("checksum"), "{error}");
-    let lost: u64 = value(&stdout(&["book", "fix", path], ""), "lost").parse().unwrap();
+    let lost = lost(&stdout(&["book", "fix", path], ""));
     assert!((1..100).contains(&lost), "{lost}");
     stdout(&["book", "check", path], "");
 }
@@ -381,7 +383,8 @@ fn a_full_disk_and_a_kill_lose_nothing_that_was_there() {
     let output = command("bash").args(["-c", &script]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stderr).contains(name));
-    assert!(stdout(&["book", "check", name], "").starts_with("positions\t2"));
+    let left: u64 = value(&stdout(&["book", "check", name], ""), "positions").parse().unwrap();
+    assert!((200..900).contains(&left), "{left}");
     // Killed as soon as it has added something.
     let mut child = program();
     child.args(["book", "grow", name, "--positions", "1000000", "--depth", "3", "--exact-empties", "8", "-q"]);

@@ -191,10 +191,12 @@ fn below(book: &mut Book, position: Position) -> HashSet<Position> {
 
 #[test]
 fn a_position_that_lost_its_best_move_is_searched_before_the_book_plays_in_it() {
-    let (_folder, path) = place();
+    let (folder, path) = place();
     grow(&path, 1000, 2, &NEVER);
     let whole = fs::read(&path).unwrap();
-    let mut before = Book::open(&path).unwrap();
+    let kept = folder.path().join("before.fsb");
+    fs::write(&kept, &whole).unwrap();
+    let mut before = Book::open(&kept).unwrap();
     let positions = below(&mut before, Position::START);
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let mut plays = |book: &mut Book, at| book.choose(at, Choice::Best, &mut random).unwrap().is_some();

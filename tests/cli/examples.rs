@@ -49,21 +49,20 @@ fn examples_run_as_printed() {
         // The shell is replaced by the program, so that a signal reaches it.
         let call = if example.starts_with("flipside") { format!("exec {example}") } else { example.clone() };
         shell.current_dir(clone.path()).env("PATH", &path).args(["-c", &call]);
+        let log = clone.path().join("runs/latest/metrics.jsonl");
+        let sessions = || {
+            let run = std::fs::canonicalize(&log).unwrap_or_default();
+            let starts = std::fs::read_to_string(&run).unwrap_or_default().matches(r#""event":"start""#).count();
+            (run, starts)
+        };
+        let before = sessions();
         let mut child = shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         if example.starts_with("flipside train") {
             // It has a budget of minutes or hours, and can be stopped as soon as there is something to resume.
-            let is_begun = |entry: std::fs::DirEntry| entry.path().join("best.fsw").exists();
-            let wanted = if example.contains("--run") { 2 } else { 1 };
+            // It listens for signals once it has reported its start.
+            let has_weights = || clone.path().join("runs/latest/best.fsw").exists();
             loop {
-                let runs = std::fs::read_dir(clone.path().join("runs")).into_iter().flatten().flatten();
-                let begun =
-                    runs.filter(|entry| !entry.path().is_symlink()).filter_map(|entry| is_begun(entry).then_some(()));
-                // A resumed run has weights already; it listens for signals once it has reported its start.
-                let starts =
-                    std::fs::read_to_string(clone.path().join("runs/latest/metrics.jsonl")).unwrap_or_default();
-                let starts = starts.matches(r#""event":"start""#).count();
-                let goes_on = !example.contains("--resume") || starts >= 2;
-                if begun.count() >= wanted && goes_on || child.try_wait().unwrap().is_some() {
+                if sessions() != before && has_weights() || child.try_wait().unwrap().is_some() {
                     break;
                 }
                 std::thread::sleep(Duration::from_millis(50));
@@ -74,8 +73,12 @@ fn examples_run_as_printed() {
         }
         if example.starts_with("flipside book grow") {
             // It ends with what it has, and the next example shows some of it.
-            let length = || std::fs::metadata(clone.path().join("book.fsb")).map_or(0, |metadata| metadata.len());
-            while length() < 10_000 && child.try_wait().unwrap().is_none() {
+            let shows = |move_: &str| {
+                let mut show = program();
+                let output = show.current_dir(clone.path()).args(["book", "show", "book.fsb", move_]).output();
+                output.unwrap().status.success()
+            };
+            while !shows("f5") && child.try_wait().unwrap().is_none() {
                 std::thread::sleep(Duration::from_millis(50));
             }
             if child.try_wait().unwrap().is_none() {
@@ -142,4 +145,30 @@ fn shells_and_manuals_know_every_command() {
         assert!(written.contains(&format!("flipside-{command}.1")), "{command}: {written}");
         assert!(scripts.iter().all(|script| script.contains(&command)), "{command}");
     }
+}
+
+/// Files are proposed only where files go, pattern sets and presets by name.
+#[test]
+#[cfg(unix)]
+fn a_shell_completes_what_belongs_there() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("some.file"), "").unwrap();
+    std::fs::write(folder.path().join(".script"), stdout(&["completions", "bash"], "")).unwrap();
+    let completed = |before: &[&str]| {
+        let (last, words) = (before.last().unwrap(), before.join(" "));
+        let script = format!(
+            "source .script; COMP_WORDS=(flipside {words} ''); COMP_CWORD={}; _flipside flipside '' {last}; echo \"${{COMPREPLY[@]}}\"",
+            before.len() + 1
+        );
+        let output = command("bash").current_dir(folder.path()).args(["-c", &script]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let has = |before: &[&str], word: &str| completed(before).iter().any(|found| found == word);
+    for files in [&["train", "--config"][..], &["fit", "--teacher"], &["report", "-o"], &["book", "merge", "-o"]] {
+        assert!(has(files, "some.file"), "{files:?}");
+    }
+    for others in [&["train", "--seed"][..], &["match", "--depth"], &["train", "--patterns"], &["train", "--preset"]] {
+        assert!(!has(others, "some.file"), "{others:?}");
+    }
+    assert!(has(&["train", "--patterns"], "classic") && has(&["train", "--preset"], "quick"));
 }

@@ -184,7 +184,7 @@ fn accuracy_takes_recorded_games() {
     let arguments = ["accuracy", weights.to_str().unwrap(), file.to_str().unwrap()];
     assert!(refusal(&[&arguments[..], &["--exact-empties", "31"]].concat(), "", 2).contains("0..=30"));
     let error = refusal(&arguments, "", 1);
-    assert!(error.contains("games.ggf` as ggf: byte") && error.contains("--skip-bad"), "{error}");
+    assert!(error.contains("games.ggf` as ggf: line 2") && error.contains("--skip-bad"), "{error}");
     let table = stdout(&[&arguments[..], &["--skip-bad"]].concat(), "");
     // Two discs where the result says +6 for white, then -6 for black.
     assert_eq!(

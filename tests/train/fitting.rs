@@ -71,7 +71,7 @@ fn each_step_learns_in_its_own_way() {
         assert_eq!(trained(&config, stopped.path(), FIVE, after_next), Outcome::Stopped);
         let of_stopped = || WeightFile::load(stopped.path().join("last.fsw")).unwrap();
         let learned = of_stopped();
-        assert_eq!((learned.provenance.generations >= 4, learned.model.hidden), (true, None));
+        assert_eq!((learned.provenance.generations >= 3, learned.model.hidden), (true, None));
         assert_eq!(trained(&config, stopped.path(), FIVE, never), Outcome::Finished);
         assert_eq!(weights(stopped.path()), weights(undisturbed.path()));
         assert_eq!(of_stopped().model.hidden.is_some(), hidden_layer);
@@ -198,7 +198,7 @@ fn what_is_half_learned_goes_on_or_begins_again() {
 #[test]
 fn what_is_half_learned_at_the_end_does_not_keep_a_run_from_more_games() {
     let config = ending(with_few_weights(small(config())), |finish| finish.hidden_layer = true);
-    stopped_after_step(&config, 4, Budget { generations: Some(3), ..FIVE }, |_| ());
+    stopped_after_step(&config, 3, Budget { generations: Some(3), ..FIVE }, |_| ());
 }
 
 #[test]

@@ -114,14 +114,14 @@ fn weights_of_a_new_run(config: &TrainConfig, threads: usize) -> (Vec<u8>, Vec<u
     weights(directory.path())
 }
 
-/// All files below a folder with their bytes, by name; links as what they point to.
+/// All files below a folder with their bytes, by name; links as what they point to. Without locks, which say who works there.
 pub fn snapshot(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             files.extend(snapshot(&path));
-        } else {
+        } else if path.file_name().is_some_and(|name| name != "lock") {
             let bytes = fs::read_link(&path)
                 .map_or_else(|_| fs::read(&path).unwrap(), |target| target.into_os_string().into_encoded_bytes());
             files.push((path.display().to_string(), bytes));

@@ -9,8 +9,6 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use sha2::{Digest, Sha256};
 
-use crate::board::Transcript;
-use crate::book::{BookError, GameCounts, count_games, search_missing};
 use crate::cli::books::{SearchArguments, cannot_change, edit};
 use crate::cli::error::{CliError, Context};
 use crate::cli::evaluator::with_evaluator;
@@ -18,11 +16,13 @@ use crate::cli::input::{CUT_OFF, Input, each_once, name_of, refuse_own_files};
 use crate::cli::meter::Meter;
 use crate::cli::session::Session;
 use crate::cli::signals::stop_on_signals;
-use crate::fit::kept_games_of;
-use crate::games::{has_games_name, is_games_file, whole_frames};
-use crate::record::{MAX_REPORTED, Record};
-use crate::storage::read_start;
-use crate::text::counted;
+use flipside::board::Transcript;
+use flipside::book::{BookError, GameCounts, count_games, search_missing};
+use flipside::fit::kept_games_of;
+use flipside::games::{has_games_name, is_games_file, whole_frames};
+use flipside::record::{MAX_REPORTED, Record};
+use flipside::storage::read_start;
+use flipside::text::counted;
 
 /// Add recorded games to a book: their positions and results
 ///

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use crate::book::{Grow, Growth, GrowthEnd};
 use crate::cli::books::{SearchArguments, cannot_change, edit};
 use crate::cli::error::CliError;
 use crate::cli::evaluator::with_evaluator;
@@ -17,7 +16,8 @@ use crate::cli::input::parse_time;
 use crate::cli::meter::Meter;
 use crate::cli::session::{Session, start_threads};
 use crate::cli::signals::stop_on_signals;
-use crate::text::or_dash;
+use flipside::book::{Grow, Growth, GrowthEnd};
+use flipside::text::or_dash;
 
 /// Grow a book: add the positions nearest to best play first, searched on all threads
 ///

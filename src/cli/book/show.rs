@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::board::Diagram;
-use crate::book::{BookMove, Deviation, Games, Leaf, Record};
 use crate::cli::books::{cannot_read, open};
 use crate::cli::error::{CliError, Context};
 use crate::cli::session::Session;
-use crate::storage::hex;
-use crate::text::{or_dash, plies};
+use flipside::board::Diagram;
+use flipside::book::{BookMove, Deviation, Games, Leaf, Record};
+use flipside::storage::hex;
+use flipside::text::{or_dash, plies};
 
 /// Show what a book knows about a position: its moves, best first, with values, errors and games
 ///

@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::board::{Diagram, Side};
-use crate::book::{self, BookError, BookFormat, Errors, Faults, Keep};
 use crate::cli::books::{cannot_change, open};
 use crate::cli::error::{CliError, Context};
 use crate::cli::evaluator::{WeightsOption, with_evaluator};
 use crate::cli::input::{each_once, parse_discs};
 use crate::cli::output::Output;
 use crate::cli::session::Session;
-use crate::eval::Evaluator;
-use crate::text::counted;
+use flipside::board::{Diagram, Side};
+use flipside::book::{self, BookError, BookFormat, Errors, Faults, Keep};
+use flipside::eval::Evaluator;
+use flipside::text::counted;
 
 /// Check a book for damage and inconsistent values
 ///

@@ -20,11 +20,11 @@ use super::results::FormatArgument;
 use super::session::Session;
 use super::signals::stop_on_signals;
 use super::strength::{DEFAULT, SelectivityArgument};
-use crate::arena::{
+use flipside::arena::{
     GameLog, GameLogError, Guests, League, LeagueEvent, Pair, PairPoints, Tally, gauntlet, round_robin,
 };
-use crate::board::Transcript;
-use crate::search::Strength;
+use flipside::board::Transcript;
+use flipside::search::Strength;
 use table::Table;
 
 /// Rate players in a round robin: pairs of games from the same opening, colours swapped

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::super::escape::on_one_line;
 use super::{Recorder, Score};
-use crate::arena::{Estimate, PairPoints, Ratings};
-use crate::record::log::Settings;
-use crate::text::elo;
+use flipside::arena::{Estimate, PairPoints, Ratings};
+use flipside::record::log::Settings;
+use flipside::text::elo;
 
 /// The results of one league.
 #[derive(Serialize)]

@@ -9,8 +9,8 @@ use crate::cli::evaluator::{Loaded, WeightsArgument, own_engine};
 use crate::cli::memory::check_tables;
 use crate::cli::session::{Session, start_threads};
 use crate::cli::strength::StrengthArguments;
-use crate::eval::Evaluator;
-use crate::search::{Engine, Strength};
+use flipside::eval::Evaluator;
+use flipside::search::{Engine, Strength};
 
 /// The options of our own engine.
 #[derive(Args, Debug)]

@@ -6,17 +6,17 @@ use std::time::Instant;
 
 use super::shelf::Shelf;
 use super::typed::{OwnPlayer, PlayerChoice};
-use crate::arena::{Player, PlayerError, SearchPlayer};
-use crate::board::{Diagram, Square};
-use crate::book::{BookPlayer, BookUse};
 use crate::cli::error::CliError;
 use crate::cli::evaluator::{Loaded, own_engine, with_evaluator};
 use crate::cli::strength::setting;
-use crate::protocol::{ExternalSpec, ProcessLimits};
-use crate::record::MoveNote;
-use crate::record::log::{PlayerCard, Settings};
-use crate::search::{Limits, Strength};
-use crate::weights::Provenance;
+use flipside::arena::{Player, PlayerError, SearchPlayer};
+use flipside::board::{Diagram, Square};
+use flipside::book::{BookPlayer, BookUse};
+use flipside::protocol::{ExternalSpec, ProcessLimits};
+use flipside::record::MoveNote;
+use flipside::record::log::{PlayerCard, Settings};
+use flipside::search::{Limits, Strength};
+use flipside::weights::Provenance;
 
 /// What every thread makes its player from.
 pub struct PlayerMaker {

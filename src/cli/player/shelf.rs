@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::typed::OwnPlayer;
-use crate::book::{BookUse, Choice};
 use crate::cli::books::cannot_change;
 use crate::cli::error::CliError;
 use crate::cli::evaluator::{EvaluatorChoice, Loaded};
 use crate::cli::session::Session;
 use crate::cli::with_book::{Learner, WithBook};
-use crate::search::Strength;
+use flipside::book::{BookUse, Choice};
+use flipside::search::Strength;
 
 /// Evaluations and books, each loaded once.
 pub struct Shelf {

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::book::Choice;
 use crate::cli::error::CliError;
 use crate::cli::evaluator::EvaluatorChoice;
 use crate::cli::external::ExternalChoice;
 use crate::cli::input::{parse_discs, parse_move_time};
 use crate::cli::strength::{DEFAULT, parse_selectivity};
 use crate::cli::with_book::ChoiceName;
-use crate::search::{Deviations, Strength};
+use flipside::book::Choice;
+use flipside::search::{Deviations, Strength};
 
 /// A player as typed.
 #[derive(Clone, PartialEq, Debug)]
@@ -175,7 +175,7 @@ impl PlayerChoice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::ProcessLimits;
+    use flipside::protocol::ProcessLimits;
 
     #[test]
     fn a_player_may_have_options_of_its_own() {

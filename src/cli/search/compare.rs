@@ -6,15 +6,15 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::named::NamedSearch;
-use crate::board::{Position, Square};
 use crate::cli::error::CliError;
 use crate::cli::meter::Meter;
 use crate::cli::output::Output;
 use crate::cli::results::{FormatArgument, Results};
 use crate::cli::session::Session;
-use crate::eval::{Evaluator, Score};
-use crate::report::{COLOURS, Chart, Line};
-use crate::textbook::{OthelloTree, SizeEstimate, branching_factor, estimate_size};
+use flipside::board::{Position, Square};
+use flipside::eval::{Evaluator, Score};
+use flipside::report::{COLOURS, Chart, Line};
+use flipside::textbook::{OthelloTree, SizeEstimate, branching_factor, estimate_size};
 
 /// Searches that visit every node are run only if all trees together have no more nodes than this.
 const MAX_MINIMAX_NODES: f64 = 2e7;

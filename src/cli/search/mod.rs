@@ -21,11 +21,11 @@ use super::output::Output;
 use super::results::FormatArgument;
 use super::session::Session;
 use super::strength::SelectivityArgument;
-use crate::board::{Diagram, Position, squares};
-use crate::eval::{Evaluator, Score};
-use crate::search::Analysis;
-use crate::textbook::{Algorithm, Options, Ordering, OthelloTree};
 use compare::Comparison;
+use flipside::board::{Diagram, Position, squares};
+use flipside::eval::{Evaluator, Score};
+use flipside::search::Analysis;
+use flipside::textbook::{Algorithm, Options, Ordering, OthelloTree};
 use named::{NamedSearch, Search};
 
 /// Search positions to a depth: score, best move and principal variation

@@ -3,13 +3,13 @@
 use clap::ValueEnum;
 
 use super::{Heuristic, LOG2_ENTRIES, ordering};
-use crate::board::Position;
 use crate::cli::error::CliError;
 use crate::cli::evaluator::own_engine;
 use crate::cli::session::start_threads;
-use crate::eval::Evaluator;
-use crate::search::{Analysis, Deviations, Limits, Strength};
-use crate::textbook::{Algorithm, Explorer, Options, OthelloTree, Outcome};
+use flipside::board::Position;
+use flipside::eval::Evaluator;
+use flipside::search::{Analysis, Deviations, Limits, Strength};
+use flipside::textbook::{Algorithm, Explorer, Options, OthelloTree, Outcome};
 
 /// A search with a name for the table.
 pub(super) struct NamedSearch {

@@ -22,14 +22,20 @@ fn state_of(learner: &Learner) -> LearnerState<'static> {
     LearnerState { stages, cells: cells.into_owned().into(), hidden }
 }
 
+/// The values of a stage's weights; each is followed by how often it was learned.
+fn values(cells: &[f32]) -> Vec<f32> {
+    cells.iter().step_by(2).copied().collect()
+}
+
 /// One pass by the definitions, in double precision and with fixed steps: linear weights, rows by AdaGrad, and heads by Adam.
 struct Naive {
     layout: Layout,
     stages: StageMap,
     overlap: u32,
     rate: f64,
-    /// As in [`LearnerState`].
+    /// By stage, the value of each weight.
     cells: Vec<Vec<f64>>,
+    /// As in [`LearnerState`].
     rows: Vec<Vec<f64>>,
     heads: Vec<Vec<f64>>,
 }
@@ -40,7 +46,8 @@ impl Naive {
         let (heads, rows) = state.hidden.split_last().unwrap();
         let heads = wide(heads);
         let heads = heads.chunks(heads.len() / state.stages.count()).map(<[f64]>::to_vec).collect();
-        let (cells, rows) = (state.cells.iter().map(wide).collect(), rows.iter().map(wide).collect());
+        let cells = state.cells.iter().map(|cells| wide(&values(cells))).collect();
+        let rows = rows.iter().map(wide).collect();
         Self { layout, stages: state.stages.clone(), overlap, rate, cells, rows, heads }
     }
 
@@ -173,7 +180,7 @@ fn a_pass_equals_a_naive_one() {
     let off = distance(heads, &naive.heads.concat());
     assert!(off < 2e-3, "{off}");
     for (stage, cells) in after.cells.iter().enumerate() {
-        let off = distance(cells, &naive.cells[stage]);
+        let off = distance(&values(cells), &naive.cells[stage]);
         assert!(off < 2e-2, "stage {stage}: {off}");
     }
 }
