@@ -27,7 +27,7 @@ use flipside::record::{ConvertError, Converted, Format, MAX_REPORTED, RecordErro
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside convert games.jsonl --to f5d6 -o games.txt\n  \
     flipside convert runs/latest --to npz --label lambda --shuffle -o positions.npz\n  \
-    flipside convert runs/latest --to egaroucid --label search --empties 10-50 --sample 100000 -o positions.txt")]
+    flipside convert runs/latest --to obf --label search --empties 10-50 --sample 1000 -o some.obf")]
 pub struct ConvertArguments {
     /// Records (`-` is standard input); or runs, and files of kept games (.fsg)
     #[arg(required = true, value_name = "RUN|FILE")]

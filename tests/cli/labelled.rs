@@ -198,7 +198,7 @@ fn shards_are_parts_of_one_file() {
     // Fewer files than there are would leave some of the earlier ones.
     let before = fs::read(path("parts-00000.npy")).unwrap();
     let error = refused(call("2000", "npy", &parts), 1);
-    assert!(error.contains("parts-00003.npy") || error.contains("parts-00002.npy"), "{error}");
+    assert!(error.contains("is there, but only"), "{error}");
     assert!(fs::read(path("parts-00000.npy")).unwrap() == before);
     assert!(refused(call("1", "npy", &parts), 2).contains("--shard-size"));
     assert!(refused(call("1000", "npy", "-"), 2).contains("-o"));
@@ -244,7 +244,7 @@ fn bad_input_leaves_what_was_there() {
         &["--from", "ggf"],
     ];
     usage.iter().for_each(|options| drop(refused(to_npz(&[&run], options), 2)));
-    assert!(refused(to_npz(&[&run], &["--empties", "60"]), 1).contains("no labelled position"));
+    assert!(refused(to_npz(&[&run], &["--empties", "0"]), 1).contains("no labelled position"));
     // Records have no labels, and a run is no file of records.
     let call = |arguments: &[&str], code| refusal(&[&["convert"], arguments].concat(), "", code);
     assert!(call(&[&records, "--to", "obf", "--label", "search"], 2).contains("--label"));

@@ -134,10 +134,11 @@ impl<'b> Arrays<'b> {
     /// Adds an array.
     pub(super) fn add(&mut self, name: String, array: Result<Array<'b>, String>) -> Result<(), String> {
         let array = array.map_err(|error| format!("`{name}`: {error}"))?;
-        match self.0.contains_key(&name) {
-            true => Err(format!("`{name}` is there twice")),
-            false => Ok(drop(self.0.insert(name, array))),
+        if self.0.contains_key(&name) {
+            return Err(format!("`{name}` is there twice"));
         }
+        self.0.insert(name, array);
+        Ok(())
     }
 
     /// The numbers of an array.
