@@ -28,12 +28,14 @@ pub fn page(runs: &[Figures], reload: Option<u32>) -> String {
     );
     let mut add = |part: String| html.push_str(&part);
     runs.iter().for_each(|run| add(verdict(run)));
-    add("<h2>Strength</h2>\n".to_owned());
-    add(figure(
+    let strength = figure(
         &strength(runs),
         "Elo relative to the built-in weights <code>default</code>, which are the same in every run, with 95% intervals: \
         one fit over all games of all gates.",
-    ));
+    );
+    if !strength.is_empty() {
+        add(format!("<h2>Strength</h2>\n{strength}"));
+    }
     add("<h2>Learning</h2>\n".to_owned());
     learning(runs).into_iter().for_each(&mut add);
     add("<h2>The best weights</h2>\n".to_owned());
@@ -229,7 +231,8 @@ fn held_out(runs: &[Figures]) -> Chart {
         fits.map(move |(number, fit)| {
             let (colour, dashes) = if runs.len() == 1 { (number, 0) } else { (run_number, number) };
             let name = if runs.len() == 1 { String::new() } else { name(run) + ", " };
-            let name = format!("{name}after generation {}", fit.generation);
+            let when = if fit.step == 0 { "at the end".to_owned() } else { format!("in step {}", fit.step) };
+            let name = format!("{name}after generation {}, {when}", fit.generation);
             Line { dashes, ..line(name, colour, by_empties(&fit.by_empties)) }
         })
     });
