@@ -6,7 +6,7 @@ use flipside::arena::parse_openings;
 use flipside::board::{Diagram, Position, ScoredDiagram, Square, Transcript};
 use flipside::book::{BookFormat, Errors, check, fix, import};
 use flipside::eval::{Evaluator, PatternEvaluator, Score};
-use flipside::export::{Engine as Owner, OpenLayout, decode, write_open};
+use flipside::export::{Engine as Owner, OpenLayout, decode, read_open, write_open};
 use flipside::games::{decode as decode_games, encode as encode_games, whole_frames};
 use flipside::label::Labeller;
 use flipside::pattern::{Layout, PatternSet};
@@ -156,6 +156,18 @@ fn exports(file: &WeightFile) {
     for layout in [OpenLayout::C, OpenLayout::Rust] {
         let text = written(layout).map(|bytes| String::from_utf8(bytes).unwrap()).unwrap_or_default();
         assert!(!text.chars().any(|c| c.is_control() && c != '\n'));
+    }
+}
+
+/// Open layouts: weights that are read can be written, and are the same when they are read again. The first byte chooses the layout.
+pub fn open_layouts(bytes: &[u8]) {
+    let Some((&choice, content)) = bytes.split_first() else { return };
+    let layout = OpenLayout::ALL[usize::from(choice) % OpenLayout::ALL.len()];
+    if let Ok(file) = read_open(layout, content, None) {
+        let mut written = Vec::new();
+        write_open(layout, &file, &mut written).unwrap();
+        assert!(read_open(layout, &written, None).unwrap().model == file.model);
+        assert!(WeightFile::from_bytes(&file.to_bytes()).unwrap() == file);
     }
 }
 

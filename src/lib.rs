@@ -68,6 +68,7 @@ pub mod label;
 pub mod learn;
 pub mod memory;
 pub mod names;
+mod npy;
 pub mod pattern;
 pub mod protocol;
 pub mod record;

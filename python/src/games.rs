@@ -14,22 +14,6 @@ use pyo3::types::PyList;
 
 use crate::threads::run;
 
-/// The fields of a position and their types: 32 bytes, every field aligned.
-const FIELDS: [(&str, &str); 9] = [
-    ("player", "<u8"),
-    ("opponent", "<u8"),
-    ("label", "<f4"),
-    ("search", "<f4"),
-    ("game", "<u4"),
-    ("result", "i1"),
-    ("ply", "u1"),
-    ("kind", "u1"),
-    ("move", "i1"),
-];
-
-/// Bytes of a position.
-const ROW: usize = 32;
-
 /// The largest batch.
 const MOST_AT_ONCE: u64 = 1 << 24;
 
@@ -259,7 +243,7 @@ impl Batches {
             Ok((rows, chunk)) => {
                 now.chunk = chunk;
                 drop(now);
-                let fields = FIELDS.map(|field| field.into_pyobject(py)).into_iter().collect::<Result<Vec<_>, _>>()?;
+                let fields = LabelledPosition::FIELDS.map(|field| field.into_pyobject(py)).into_iter().collect::<Result<Vec<_>, _>>()?;
                 let fields = PyArrayDescr::new(py, PyList::new(py, fields)?)?;
                 rows.into_pyarray(py).call_method1("view", (fields,)).map(Some)
             }
@@ -293,9 +277,9 @@ fn rows(
     stop: &AtomicBool,
 ) -> Result<(Vec<u8>, Option<Chunk>), BadGames> {
     let count = batch.min(positions.len().saturating_sub(offset));
-    let mut rows = Vec::with_capacity(ROW * count as usize);
-    while rows.len() < ROW * count as usize {
-        let at = offset + (rows.len() / ROW) as u64;
+    let mut rows = Vec::with_capacity(LabelledPosition::ROW * count as usize);
+    while rows.len() < LabelledPosition::ROW * count as usize {
+        let at = offset + (rows.len() / LabelledPosition::ROW) as u64;
         let Some((number, skipped)) = positions.chunk_at(at) else { break };
         let chunk = match known {
             Some((known, chunk)) if known == number => chunk,
@@ -304,22 +288,9 @@ fn rows(
                 None => return Ok((rows, None)),
             },
         };
-        let left = count as usize - rows.len() / ROW;
-        chunk[skipped..].iter().take(left).for_each(|position| rows.extend_from_slice(&row(position)));
+        let left = count as usize - rows.len() / LabelledPosition::ROW;
+        chunk[skipped..].iter().take(left).for_each(|position| rows.extend_from_slice(&position.row()));
         known = Some((number, chunk));
     }
     Ok((rows, known))
-}
-
-/// A position as [`FIELDS`].
-fn row(position: &LabelledPosition) -> [u8; ROW] {
-    let LabelledPosition { position: discs, label, search, result, ply, kind, to, game } = position;
-    let mut row = [0; ROW];
-    row[..8].copy_from_slice(&discs.player.to_le_bytes());
-    row[8..16].copy_from_slice(&discs.opponent.to_le_bytes());
-    row[16..20].copy_from_slice(&label.discs().to_le_bytes());
-    row[20..24].copy_from_slice(&search.discs().to_le_bytes());
-    row[24..28].copy_from_slice(&(*game as u32).to_le_bytes());
-    row[28..].copy_from_slice(&[result.cast_unsigned(), *ply, *kind as u8, to.index() as u8]);
-    row
 }

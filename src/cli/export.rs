@@ -126,12 +126,13 @@ impl EngineOutput<'_> {
         }
         let folder = self.path;
         fs::create_dir_all(folder).context(|| self.failure())?;
-        let file = |(name, content): (String, _)| Ok((self.check_file(&folder.join(name))?, content));
-        let files: Result<Vec<_>, CliError> = encoded.files.into_iter().map(file).collect();
-        Output::write_together(out, &files?)?;
-        let copies: Result<Vec<_>, CliError> =
-            probcut_copies(folder).context(|| self.failure())?.into_iter().map(file).collect();
-        Output::write_together(out, &copies?)?;
+        let mut write = |files: Vec<(String, Vec<u8>)>| {
+            let outputs = files.iter().map(|(name, _)| self.check_file(&folder.join(name)));
+            let outputs = outputs.collect::<Result<Vec<_>, _>>()?;
+            Output::write_together(out, &outputs, |number, writer| Ok(writer.write_all(&files[number].1)?))
+        };
+        write(encoded.files)?;
+        write(probcut_copies(folder).context(|| self.failure())?)?;
         session.say(NTEST_ADVICE);
         Ok(())
     }

@@ -8,22 +8,31 @@ use clap::Args;
 use super::error::{CliError, Context};
 use super::output::Output;
 use super::session::Session;
-use flipside::export::{Engine, import, import_files};
+use flipside::export::{Target, import, import_files, import_open};
+use flipside::pattern::PatternSet;
 use flipside::text::counted;
 
-/// Turn another engine's weights into a weight file, without loss
+/// Turn another engine's or another trainer's weights into a weight file, without loss
 ///
-/// The result is an ordinary weight file with the engine's pattern set: every command takes it, and `train --from` can tune it further.
+/// The result is an ordinary weight file: every command takes it, and `train --from` can tune it further. Engines (edax, egaroucid, ntest,
+/// zebra) have pattern sets of their own. npz, safetensors and json are read as `export` writes them, whatever has changed the numbers: any
+/// floating-point or whole numbers, which are rounded to units of the file's `scale`. A number that is none or too large, and an array
+/// that is missing, unknown or of another shape, is an error. The result is not calibrated (see `flipside calibrate`).
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  flipside import --from edax eval.dat -o imported.fsw")]
+#[command(after_help = "Examples:\n  flipside import --from edax eval.dat -o imported.fsw\n  \
+    flipside import --from npz weights.npz -o imported.fsw")]
 pub struct ImportArguments {
-    /// The engine: edax, egaroucid, ntest or zebra
-    #[arg(long, value_name = "ENGINE")]
-    from: Engine,
+    /// What to read: edax, egaroucid, ntest, zebra; npz, safetensors, json
+    #[arg(long, value_name = "FORMAT")]
+    from: Target,
 
-    /// The engine's file; for ntest the ten files of a set, such as JAa.cof to JAj.cof, or their folder
+    /// The file; for ntest the ten files of a set, such as JAa.cof to JAj.cof, or their folder
     #[arg(required = true)]
     files: Vec<PathBuf>,
+
+    /// For npz, safetensors and json: the pattern set, a built-in name or a TOML file [default: the one that the file's metadata describe]
+    #[arg(long, value_name = "SET")]
+    patterns: Option<String>,
 
     /// The weight file to write; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
@@ -33,9 +42,26 @@ pub struct ImportArguments {
 impl ImportArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let cannot = || format!("cannot import weights of {}", self.from);
-        let files = import_files(self.from, &self.files).context(cannot)?;
-        let output = Output::check(&self.output, files.iter().map(PathBuf::as_path))?;
-        let file = import(self.from, &files).context(cannot)?;
+        let (output, file) = match self.from {
+            Target::Engine(engine) => {
+                if self.patterns.is_some() {
+                    let message = format!("--patterns is for npz, safetensors and json: {engine} has a set of its own");
+                    return Err(CliError::Usage(message));
+                }
+                let files = import_files(engine, &self.files).context(cannot)?;
+                let output = Output::check(&self.output, files.iter().map(PathBuf::as_path))?;
+                (output, import(engine, &files).context(cannot)?)
+            }
+            Target::Open(layout) => {
+                let [file] = &*self.files else {
+                    return Err(CliError::Usage(format!("weights in {layout} are one file")));
+                };
+                let output = Output::check(&self.output, [&**file])?;
+                let set = self.patterns.as_deref().map(PatternSet::load).transpose();
+                let set = set.context(|| "cannot use the pattern set")?;
+                (output, import_open(layout, file, set.as_ref()).context(cannot)?)
+            }
+        };
         output.write_and_name(out, |writer| writer.write_all(&file.to_bytes()))?;
         let model = &file.model;
         let weights: usize = model.weights.iter().map(Vec::len).sum();

@@ -28,6 +28,7 @@ mod input;
 mod inspect;
 mod jobs;
 mod json;
+mod labelled;
 mod layers;
 mod league;
 mod match_;

@@ -110,20 +110,17 @@ impl Output {
                 file.map_err(E::from).and_then(|mut file| result(&mut file))
             }
         };
-        written.map_err(|error| match error.into() {
-            CliError::Output(error) => CliError::because(self.failure(), error),
-            other => other,
-        })
+        written.map_err(|error| self.explain(error.into()))
     }
 
     /// Writes the result, and then the file's name to standard output unless the result went there.
     ///
     /// # Errors
     /// Those of [`Self::write`].
-    pub fn write_and_name(
+    pub fn write_and_name<E: From<io::Error> + Into<CliError>>(
         &self,
         out: &mut dyn Write,
-        result: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        result: impl FnOnce(&mut dyn Write) -> Result<(), E>,
     ) -> Result<(), CliError> {
         self.write(out, result)?;
         if !self.is_standard_output() {
@@ -132,17 +129,27 @@ impl Output {
         Ok(())
     }
 
-    /// Writes files that belong together, each with its content: none is replaced if one cannot be written. Then their names to standard
+    /// Writes files that belong together, each by its number: none is replaced if one cannot be written. Then their names to standard
     /// output.
     ///
     /// # Errors
-    /// The system's, with the output's name.
-    pub fn write_together(out: &mut dyn Write, files: &[(Self, Vec<u8>)]) -> Result<(), CliError> {
-        let content: Vec<_> = files.iter().map(|(output, content)| (&*output.path, &**content)).collect();
-        if let Err((failed, error)) = atomic_replace_together(&content) {
-            return Err(error).context(|| files[failed].0.failure());
+    /// Those of [`Self::write`].
+    pub fn write_together(
+        out: &mut dyn Write,
+        files: &[Self],
+        write: impl FnMut(usize, &mut dyn Write) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        let paths: Vec<_> = files.iter().map(|output| &*output.path).collect();
+        atomic_replace_together(&paths, write).map_err(|(failed, error)| files[failed].explain(error))?;
+        Ok(files.iter().try_for_each(|output| writeln!(out, "{}", output.path.display()))?)
+    }
+
+    /// An error with the output's name, if it is the system's.
+    fn explain(&self, error: CliError) -> CliError {
+        match error {
+            CliError::Output(error) => CliError::because(self.failure(), error),
+            other => other,
         }
-        Ok(files.iter().try_for_each(|(output, _)| writeln!(out, "{}", output.path.display()))?)
     }
 
     fn failure(&self) -> String {

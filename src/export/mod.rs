@@ -2,7 +2,7 @@
 //!
 //! [`import`] converts an [`Engine`]'s own files to an ordinary [`WeightFile`], without loss. [`encode`] converts a model to an
 //! engine's files if the engine's patterns can express it, and reports what that changed ([`Quantisation`]). [`write_open`] writes
-//! one of the open layouts, which take any pattern set. `docs/FILES.md` describes the layouts.
+//! one of the open layouts, which take any pattern set, and [`read_open`] reads some of them. `docs/FILES.md` describes the layouts.
 
 mod edax;
 mod egaroucid;
@@ -19,16 +19,20 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 pub use engine::Engine;
-pub use open::{OpenLayout, write_open};
+pub use open::{OpenLayout, read_open, write_open};
 pub use transfer::{Quantisation, Refusal};
 
 use crate::eval::Model;
+use crate::pattern::PatternSet;
 use crate::storage::{FileError, read_bounded};
 use crate::weights::{Provenance, WeightFile};
 use fault::Fault;
 
 /// Limit in bytes of an engine's file; the largest known is half of it.
 const LIMIT: u64 = 160 << 20;
+
+/// Limit in bytes of a file in an open layout.
+const OPEN_LIMIT: u64 = 1 << 30;
 
 /// Why weights could not be imported.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +48,14 @@ pub enum ImportError {
         /// Where in its decompressed content.
         offset: usize,
         /// What is wrong.
+        reason: String,
+    },
+    /// Content that is not in an open layout, or not weights.
+    #[error("{}: {reason}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with the name of the array.
         reason: String,
     },
     /// The wrong set of files.
@@ -78,6 +90,19 @@ pub fn import(engine: Engine, files: &[PathBuf]) -> Result<WeightFile, ImportErr
     let names: Vec<_> = files.iter().filter_map(|path| path.file_name()).map(|name| name.to_string_lossy()).collect();
     let provenance = Provenance::of_this_program(&format!("imported from {engine}: {}", names.join(" ")));
     Ok(WeightFile::new(model, provenance))
+}
+
+/// Reads weights in an open layout; see [`read_open`].
+///
+/// # Errors
+/// A file that cannot be read, and those of [`read_open`].
+pub fn import_open(layout: OpenLayout, path: &Path, patterns: Option<&PatternSet>) -> Result<WeightFile, ImportError> {
+    let content = read_bounded(path, "file of weights", OPEN_LIMIT)?;
+    let read = read_open(layout, &content, patterns);
+    let mut file = read.map_err(|reason| ImportError::Open { path: path.to_owned(), reason })?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    file.provenance.origin = format!("imported from {layout}: {name}");
+    Ok(file)
 }
 
 /// The files that [`import`] reads: those named, or those in NTest's folder.

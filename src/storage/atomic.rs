@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use super::links::{check_links, existing, folder_of};
 use super::lock::open_locked;
@@ -68,22 +68,32 @@ pub fn atomic_create<R, E: From<io::Error>>(
     Ok(result)
 }
 
-/// [`atomic_replace`] for files that belong together, each with its content: all of them are on disk before the first is put in place, so
-/// none is replaced if one cannot be written. Only a failure between the renames leaves some old and some new.
+/// [`atomic_replace`] for files that belong together: all of them are on disk before the first is put in place, so none is replaced if one
+/// cannot be written. Only a failure between the renames leaves some old and some new. `write` gets each file's number, from 0.
 ///
 /// # Errors
-/// The number of the file that failed, and why.
-pub fn atomic_replace_together(files: &[(&Path, &[u8])]) -> Result<(), (usize, io::Error)> {
-    let write = |&(path, content): &(&Path, &[u8])| Ok(NewFile::write(path, |file| file.write_all(content))?.0);
-    let numbered = |number| move |error: io::Error| (number, error);
-    let new = files.iter().enumerate().map(|(number, file)| write(file).map_err(numbered(number)));
-    let new: Vec<NewFile> = new.collect::<Result<_, _>>()?;
-    new.into_iter().enumerate().try_for_each(|(number, new)| new.replace().map_err(numbered(number)))
+/// The number of the file that failed, and whatever `write` returns or the file system reports.
+pub fn atomic_replace_together<E: From<io::Error>>(
+    paths: &[&Path],
+    mut write: impl FnMut(usize, &mut dyn Write) -> Result<(), E>,
+) -> Result<(), (usize, E)> {
+    let mut whole = |(number, path): (usize, &&Path)| {
+        let new = NewFile::write(path, |file| {
+            let mut writer = BufWriter::with_capacity(1 << 16, file);
+            write(number, &mut writer)?;
+            Ok(writer.flush()?)
+        });
+        new.map(|(new, ())| new).map_err(|error| (number, error))
+    };
+    let new: Vec<NewFile> = paths.iter().enumerate().map(&mut whole).collect::<Result<_, _>>()?;
+    let replace = |(number, new): (usize, NewFile)| new.replace().map_err(|error| (number, error.into()));
+    new.into_iter().enumerate().try_for_each(replace)
 }
 
 /// A whole file, on disk under a temporary name beside its place. It is removed unless it is put there.
 struct NewFile {
-    temporary: NamedTempFile,
+    /// Closed: there may be more such files than may be open.
+    temporary: TempPath,
     target: PathBuf,
     _written: Written,
 }
@@ -105,7 +115,7 @@ impl NewFile {
         }
         let result = write(temporary.as_file_mut())?;
         temporary.as_file().sync_all()?;
-        Ok((Self { temporary, target, _written: written }, result))
+        Ok((Self { temporary: temporary.into_temp_path(), target, _written: written }, result))
     }
 
     fn replace(self) -> io::Result<()> {
@@ -287,12 +297,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let [a, b, none] = ["a", "b", "none/c"].map(|name| folder.path().join(name));
         fs::write(&a, "old").unwrap();
-        let (failed, error) = atomic_replace_together(&[(&a, b"new"), (&b, b"new"), (&none, b"new")]).unwrap_err();
+        let new = [b"new".to_vec(), b"newer".to_vec()];
+        let write = |number: usize, out: &mut dyn Write| out.write_all(&new[number % 2]);
+        let (failed, error) = atomic_replace_together(&[&a, &b, &none], write).unwrap_err();
         assert_eq!((failed, error.kind()), (2, io::ErrorKind::NotFound));
         assert_eq!(fs::read(&a).unwrap(), b"old");
         assert_eq!(names(folder.path()), ["a"]);
-        atomic_replace_together(&[(&a, b"new"), (&b, b"newer")]).unwrap();
-        assert_eq!([&a, &b].map(|path| fs::read(path).unwrap()), [b"new".to_vec(), b"newer".to_vec()]);
+        atomic_replace_together(&[&a, &b], write).unwrap();
+        assert_eq!([&a, &b].map(|path| fs::read(path).unwrap()), new);
         assert_eq!(names(folder.path()), ["a", "b"]);
     }
 

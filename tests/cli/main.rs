@@ -8,6 +8,7 @@ mod fit;
 mod general;
 #[path = "../helpers/mod.rs"]
 mod helpers;
+mod labelled;
 mod league;
 mod matches;
 mod play;

@@ -1,5 +1,6 @@
 //! Other engines' weight files, both ways, open layouts, and what must be refused.
 
+mod back;
 mod bad_input;
 #[path = "../cli/support.rs"]
 #[allow(dead_code)]

@@ -44,7 +44,7 @@ fn weights() -> WeightFile {
 }
 
 /// The same, and with a hidden layer.
-fn both_kinds() -> [WeightFile; 2] {
+pub fn both_kinds() -> [WeightFile; 2] {
     let mut hidden = weights();
     add_hidden_layer(&mut hidden.model, 13, 500);
     [weights(), hidden]

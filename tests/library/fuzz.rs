@@ -14,6 +14,7 @@ use std::sync::atomic::AtomicBool;
 use flipside::board::Transcript;
 use flipside::book::{Book, BookFormat, GameCounts, count_games, export};
 use flipside::eval::{MobilityEvaluator, Model, StageMap};
+use flipside::export::{OpenLayout, write_open};
 use flipside::games::{GamesHeader, frame};
 use flipside::pattern::PatternSet;
 use flipside::search::Strength;
@@ -141,6 +142,18 @@ fn weight_files() {
     let payloads = golden.map(payload);
     let seeds = [&payloads[..], &[payload(&file), file, golden[2].to_vec()]].concat();
     run(checks::weight_file, 12_000, &[0, 1, 0x7f, 0x80, 0xff], &seeds);
+}
+
+#[test]
+fn open_layouts() {
+    let hidden = WeightFile::from_bytes(include_bytes!("../golden/hidden.fsw")).unwrap();
+    let written = |(number, layout): (usize, &OpenLayout)| {
+        let mut bytes = vec![number as u8];
+        write_open(*layout, &hidden, &mut bytes).unwrap();
+        bytes
+    };
+    let seeds: Vec<_> = OpenLayout::ALL[..3].iter().enumerate().map(written).collect();
+    run(checks::open_layouts, 6000, b"\x00\x01\x7f\xff[]{},:\"019-eI86", &seeds);
 }
 
 #[test]

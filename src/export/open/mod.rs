@@ -2,9 +2,12 @@
 
 mod json;
 mod npz;
+mod read;
 mod safetensors;
 mod source;
 mod tensors;
+
+pub use read::read_open;
 
 use std::io::{self, Write};
 

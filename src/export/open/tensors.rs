@@ -27,7 +27,7 @@ pub(super) struct Tensor {
 
 /// A pattern's name within an array's, quoted as in URLs (RFC 3986: bytes other than letters, digits and `-._~` become `%` and the byte
 /// in hexadecimal): arrays become files, and no name may lead out of their folder.
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     let quote = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
         _ => format!("%{byte:02X}"),
