@@ -264,7 +264,7 @@ fn bad_input_leaves_what_was_there() {
     assert!(output.status.success() && talk.contains(&cut) && talk.contains("its end is missing"), "{talk}");
     assert!(rows_of_npz(&out).len() > 1000);
     if cfg!(target_os = "linux") {
-        let error = call(&[&cut, "--to", "npy", "-o", "/dev/full"], 1);
+        let error = call(&[&cut, "--to", "npy", "-q", "-o", "/dev/full"], 1);
         assert!(error.contains("/dev/full"), "{error}");
     }
 }

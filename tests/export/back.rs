@@ -234,7 +234,8 @@ fn npz_is_read_as_numpy_may_write_it() {
         entry.read_to_end(&mut bytes).unwrap();
         arrays.push((entry.name().unwrap().into_owned(), bytes));
     }
-    let read = |change: &dyn Fn(&str, &[u8]) -> Option<Vec<u8>>| {
+    type Change = dyn Fn(&str, &[u8]) -> Option<Vec<u8>>;
+    let read = |change: &Change| {
         let arrays = arrays.iter().filter_map(|(name, bytes)| Some((name.as_str(), change(name, bytes)?)));
         model_of(OpenLayout::Npz, &archive(&arrays.collect::<Vec<_>>()))
     };
