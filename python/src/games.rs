@@ -243,7 +243,10 @@ impl Batches {
             Ok((rows, chunk)) => {
                 now.chunk = chunk;
                 drop(now);
-                let fields = LabelledPosition::FIELDS.map(|field| field.into_pyobject(py)).into_iter().collect::<Result<Vec<_>, _>>()?;
+                let fields = LabelledPosition::FIELDS
+                    .map(|field| field.into_pyobject(py))
+                    .into_iter()
+                    .collect::<Result<Vec<_>, _>>()?;
                 let fields = PyArrayDescr::new(py, PyList::new(py, fields)?)?;
                 rows.into_pyarray(py).call_method1("view", (fields,)).map(Some)
             }
