@@ -399,9 +399,9 @@ fn tensorboard_reads_what_is_written_for_it() {
     let output = Command::new("python3").args(["-c", read]).arg(&board).output().unwrap();
     let scalars = String::from_utf8(output.stdout).unwrap();
     let metrics = fs::read_to_string(board.join("metrics.jsonl")).unwrap();
-    let learned = objects(&metrics).into_iter().filter(|event| event["event"] == "learned");
+    let played = objects(&metrics).into_iter().filter(|event| event["event"] == "played");
     let expected: Vec<_> =
-        learned.map(|event| (event["generation"].as_u64().unwrap() + 1, event["loss"].as_f64().unwrap())).collect();
+        played.map(|event| (event["generation"].as_u64().unwrap() + 1, event["loss"].as_f64().unwrap())).collect();
     assert_eq!(scalars.lines().count(), expected.len(), "{scalars}{}", String::from_utf8_lossy(&output.stderr));
     for (line, (step, loss)) in scalars.lines().zip(expected) {
         let (found, value) = line.split_once(' ').unwrap();
