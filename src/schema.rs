@@ -1,6 +1,6 @@
 //! Keys of configurations: each is stated once, as a field with its default, its range and its meaning.
 //!
-//! [`schema!`] makes a struct that serde reads and writes, and the list of its [`Key`]s, by which files are [checked](check), printed
+//! `schema!` makes a struct that serde reads and writes, and the list of its [`Key`]s, by which files are [checked](check), printed
 //! [with comments](commented) and [documented](document).
 
 use std::fmt::{self, Write};
