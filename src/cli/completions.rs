@@ -41,7 +41,7 @@ impl CompletionsArguments {
 }
 
 /// The names of values that are paths, or may be.
-const PATHS: [&str; 14] = [
+const PATHS: [&str; 13] = [
     "BOOK",
     "DIR",
     "FILE",
@@ -50,7 +50,6 @@ const PATHS: [&str; 14] = [
     "FOLDER",
     "GAMES",
     "PLAYER",
-    "PLAYERS",
     "POSITIONS",
     "RUN",
     "RUN|FILE",

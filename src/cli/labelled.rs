@@ -13,6 +13,7 @@ use super::input::{CUT_OFF, STANDARD_STREAM, each_once, name_of, refuse_own_file
 use super::meter::Meter;
 use super::output::Output;
 use super::session::Session;
+use flipside::fit::LearnConfig;
 use flipside::games::{BadGames, KeptGames, Part, has_games_name, is_games_file};
 use flipside::label::{Chosen, Order, PositionFormat, Positions, Target, write_positions};
 use flipside::storage::{check_lasting, read_start};
@@ -51,9 +52,6 @@ pub struct LabelledArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     shard_size: Option<u64>,
 }
-
-/// The default of `--lambda`, as in a fit.
-const LAMBDA: f32 = 0.9;
 
 /// The default of `--shard-size` for an npz, and the most.
 const NPZ_POSITIONS: [u64; 2] = [1 << 22, 1 << 23];
@@ -166,7 +164,7 @@ impl LabelledArguments {
         if self.lambda.is_some() && label != "lambda" {
             return Err(CliError::Usage("--lambda is for --label lambda".into()));
         }
-        let target = Target::named(label, self.lambda.unwrap_or(LAMBDA));
+        let target = Target::named(label, self.lambda.unwrap_or(LearnConfig::default().lambda));
         target.ok_or_else(|| CliError::Usage("--lambda is a number from 0 to 1".into()))
     }
 

@@ -40,22 +40,12 @@ pub enum ImportError {
     /// A file could not be read, or is far too large.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Content that is not in the engine's format.
-    #[error("{}: byte {offset}: {reason}", path.display())]
+    /// Content that is not in the format, or not weights.
+    #[error("{}: {reason}", path.display())]
     Content {
         /// The file.
         path: PathBuf,
-        /// Where in its decompressed content.
-        offset: usize,
-        /// What is wrong.
-        reason: String,
-    },
-    /// Content that is not in an open layout, or not weights.
-    #[error("{}: {reason}", path.display())]
-    Open {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, with the name of the array.
+        /// Where, and what is wrong: the byte of an engine's file, decompressed, or the array of an open layout.
         reason: String,
     },
     /// The wrong set of files.
@@ -99,7 +89,7 @@ pub fn import(engine: Engine, files: &[PathBuf]) -> Result<WeightFile, ImportErr
 pub fn import_open(layout: OpenLayout, path: &Path, patterns: Option<&PatternSet>) -> Result<WeightFile, ImportError> {
     let content = read_bounded(path, "file of weights", OPEN_LIMIT)?;
     let read = read_open(layout, &content, patterns);
-    let mut file = read.map_err(|reason| ImportError::Open { path: path.to_owned(), reason })?;
+    let mut file = read.map_err(|reason| ImportError::Content { path: path.to_owned(), reason })?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     file.provenance.origin = format!("imported from {layout}: {name}");
     Ok(file)
@@ -131,7 +121,7 @@ pub fn decode(engine: Engine, names: &[PathBuf], contents: &[Vec<u8>]) -> Result
     let files = |given| ImportError::Files { engine, needed, given };
     let fault = |path: &Path| {
         let path = path.to_owned();
-        move |Fault { offset, reason }| ImportError::Content { path, offset, reason }
+        move |Fault { offset, reason }| ImportError::Content { path, reason: format!("byte {offset}: {reason}") }
     };
     let stages = match (engine, names, contents) {
         (Engine::Ntest, ..) => {

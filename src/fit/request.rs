@@ -50,8 +50,7 @@ pub fn fit(request: &FitRequest, on_event: &mut OnEvent<'_>) -> Result<WeightFil
     let mut begun = match Begun::load(checkpoint)? {
         Some((begun, (cells, hidden))) if begun.is_of(&described, games) => {
             let state = LearnerState { stages: learner.stages().clone(), cells: cells.into(), hidden };
-            let resumed = Learner::from_state(layout.clone(), config.step(), state).ok_or(FitError::OtherFit)?;
-            learner = learner_for(config, &layout, Some(resumed));
+            learner = Learner::from_state(layout, config.step(), state).ok_or(FitError::OtherFit)?;
             begun
         }
         Some(_) => return Err(FitError::OtherFit),

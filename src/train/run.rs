@@ -155,9 +155,9 @@ impl Run<'_> {
         finish + state.progress.pace.gate_takes(limit) + state.progress.pace.checkpoint
     }
 
-    /// Measures the newest weights unless they are measured already, and keeps them as the best if they are. `learned` says whether they were
+    /// Measures the newest weights unless they are measured already, and keeps them as the best if they are. `fitted` says whether they were
     /// learned on their own, and not from a generation as it came.
-    fn gate_if_due(&mut self, learned: bool) -> Result<(), TrainError> {
+    fn gate_if_due(&mut self, fitted: bool) -> Result<(), TrainError> {
         let stand = self.state.stand();
         if self.state.progress.gated == Some(stand) {
             return Ok(());
@@ -184,7 +184,6 @@ impl Run<'_> {
         let seconds = began.elapsed().as_secs_f64();
         // The time of two matches: a run's first gate has one.
         progress.pace.gate = if best.is_some() { seconds } else { 2.0 * seconds };
-        let fitted = learned;
         self.keeper.tell(&TrainEvent::Gate { generation, fitted, best, anchor, baseline, pairs, promoted, seconds })?;
         if promoted {
             self.state.best = Some(EncodedWeights::from(newest));
