@@ -1,5 +1,5 @@
 //! Records the git commit the program is built from (with `-dirty` appended if the sources differ from it), for the provenance of
-//! weight files, and the processors it is built for. Git is optional.
+//! weight files, and the processors it is built for. Git is optional. Finds out whether the sources have weights for other engines.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,8 +8,16 @@ use std::process::Command;
 const SOURCES: &[&str] =
     &[".cargo", "build.rs", "Cargo.lock", "Cargo.toml", "data", "rust-toolchain.toml", "src", "weights"];
 
+/// The weights for other engines, which are too large for crates.io: a package has none.
+const ENGINE_WEIGHTS: &[&str] = &["edax", "egaroucid", "ntest", "zebra"];
+
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-check-cfg=cfg(engine_weights)");
+    let weights = ENGINE_WEIGHTS.iter().map(|name| format!("weights/{name}.fsw"));
+    if weights.inspect(|path| println!("cargo::rerun-if-changed={path}")).all(|path| Path::new(&path).is_file()) {
+        println!("cargo::rustc-cfg=engine_weights");
+    }
     let commit = commit();
     if let Some(commit) = &commit {
         println!("cargo::rustc-env=FLIPSIDE_COMMIT={commit}");

@@ -15,14 +15,14 @@ use super::meter::Meter;
 use super::results::FormatArgument;
 use super::session::Session;
 use super::strength::SelectivityArgument;
-use flipside::board::ScoredDiagram;
-use flipside::eval::{ByEmpties, Evaluator, accuracy, discs_lost, has_all_scores, regret};
+use flipside::board::{Position, ScoredDiagram};
+use flipside::eval::{ByEmpties, Evaluator, accuracy, accuracy_of, discs_lost, has_all_scores, regret};
 use flipside::label::Labeller;
 use flipside::learn::{Bound, Sample};
 use flipside::record::{Format, MAX_REPORTED, Record};
-use flipside::search::{Engine, Strength};
+use flipside::search::{Analysis, Engine, Strength};
 
-/// Compare static evaluations with known scores, by number of empty squares
+/// Compare evaluations or searches with known scores, by number of empty squares
 ///
 /// Takes scored positions (OBF, a bare score, Egaroucid's training lines) and recorded games (GGF, SGF, WTHOR, f5d6, logs of games), whose
 /// positions are scored by the result. Prints a table in discs for the side to move: empty squares, positions, root mean
@@ -33,11 +33,14 @@ use flipside::search::{Engine, Strength};
 /// Scaling an evaluation does not change a search, so compare weights by the last column: a slope above 1 means that the evaluation's
 /// discs are too small, not that the weights are worse.
 ///
+/// With --depth, values of searches take the place of the evaluation.
+///
 /// With --regret, searches positions that have scores for all their moves (OBF) and prints what the chosen moves lose: empty squares,
 /// positions, mean discs lost, and the share of positions in which no move is better than the chosen one.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside accuracy default data/ffo/fforum-1-19.obf\n  \
     flipside accuracy default games.jsonl --exact-empties 12\n  \
+    flipside accuracy default --depth 8 data/bench/exact-24.txt\n  \
     flipside accuracy default --regret --depth 4 data/ffo/fforum-20-39.obf")]
 pub struct AccuracyArguments {
     /// A weight file, `default`, `squares` or `mobility`
@@ -62,10 +65,9 @@ pub struct AccuracyArguments {
     #[arg(long, conflicts_with = "exact_empties")]
     regret: bool,
 
-    /// Plies to look ahead when choosing a move
-    #[arg(short, long, value_name = "N", default_value_t = 1, requires = "regret")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=60))]
-    depth: u32,
+    /// Plies to search [default: 0; 1 with --regret]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60))]
+    depth: Option<u32>,
 
     #[command(flatten)]
     selective: SelectivityArgument,
@@ -77,7 +79,7 @@ pub struct AccuracyArguments {
 /// Records that are read and labelled at a time.
 const CHUNK: usize = 1 << 13;
 
-/// Tables of the searches of --regret have 2^this entries: 1 MB.
+/// Tables of searches have 2^this entries: 1 MB.
 const LOG2_ENTRIES: u32 = 16;
 
 impl AccuracyArguments {
@@ -86,10 +88,10 @@ impl AccuracyArguments {
         if self.regret {
             return self.print_regret(session, out);
         }
-        if self.selective.selectivity.is_some() {
-            return Err(CliError::Usage("--selectivity is for the searches of --regret".to_owned()));
+        if self.depth.is_none() && self.selective.selectivity.is_some() {
+            return Err(CliError::Usage("--selectivity is for searches: give their --depth".to_owned()));
         }
-        let evaluator = self.weights.load()?;
+        let evaluator = self.weights.load_for(self.selective.selectivity)?;
         let (mut known, mut unscored) = (Vec::new(), 0);
         self.read(session, |records| {
             let label = |labeller: &mut Labeller, record| labeller.label(record).ok();
@@ -105,7 +107,16 @@ impl AccuracyArguments {
         if unscored > 0 && !known.is_empty() {
             session.say(format_args!("left out, without a score: {unscored}"));
         }
-        let table = with_evaluator!(&evaluator, evaluator => accuracy(evaluator, known)).ok_or_else(|| {
+        let table = with_evaluator!(&evaluator, evaluator => match self.depth {
+            None => accuracy(evaluator, known),
+            Some(depth) => {
+                let found = self.search(evaluator, depth, &known, |&(position, _)| position, session)?;
+                accuracy_of(known.iter().zip(found).map(|(&(position, score), found)| {
+                    (position.empties(), (f64::from(found.score.discs()), f64::from(score)))
+                }))
+            }
+        })
+        .ok_or_else(|| {
             self.nothing("has a score").hint(
                 "Put the score in discs for the side to move after it (`<64 squares> X +4`), use games with results, or have \
                  positions solved with --exact-empties.",
@@ -145,23 +156,39 @@ impl AccuracyArguments {
         positions: &[ScoredDiagram],
         session: &Session,
     ) -> Result<Vec<(u32, i32)>, CliError> {
-        let mut meter = Meter::new(session, positions.len() as u64, "positions");
-        let mut lost = Vec::with_capacity(positions.len());
-        let strength = Strength { selectivity: self.selective.selectivity, ..Strength::new(self.depth, 0) };
+        let depth = self.depth.unwrap_or(1);
+        let found = self.search(evaluator, depth, positions, |scored| scored.diagram.position, session)?;
+        let lost = positions
+            .iter()
+            .zip(found)
+            .filter_map(|(scored, found)| Some((scored.diagram.position.empties(), discs_lost(scored, found.best?)?)));
+        Ok(lost.collect())
+    }
+
+    /// Searches the positions of some items, each for itself.
+    fn search<E: Evaluator, T: Sync>(
+        &self,
+        evaluator: &E,
+        depth: u32,
+        items: &[T],
+        position: impl Fn(&T) -> Position + Sync,
+        session: &Session,
+    ) -> Result<Vec<Analysis>, CliError> {
+        let mut meter = Meter::new(session, items.len() as u64, "positions");
+        let mut all = Vec::with_capacity(items.len());
+        let strength = Strength { selectivity: self.selective.selectivity, ..Strength::new(depth, 0) };
         let engine = || Ok(own_engine(evaluator, strength, LOG2_ENTRIES));
-        let choose = |engine: &mut Engine<'_, E>, scored: &ScoredDiagram| {
+        let analyse = |engine: &mut Engine<'_, E>, item: &T| {
             engine.forget();
-            engine.analyse(&scored.diagram.position).best
+            engine.analyse(&position(item))
         };
-        on_own_threads(positions, session.threads, engine, choose, |scored, chosen| {
-            lost.extend(
-                chosen.and_then(|chosen| Some((scored.diagram.position.empties(), discs_lost(scored, chosen)?))),
-            );
-            meter.show(lost.len() as u64, || format!("searched to depth {}", self.depth));
+        on_own_threads(items, session.threads, engine, analyse, |_, found| {
+            all.push(found);
+            meter.show(all.len() as u64, || format!("searched to depth {depth}"));
             Ok(())
         })?;
         meter.finish();
-        Ok(lost)
+        Ok(all)
     }
 
     /// Hands over the records of all files, some at a time.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::engine_weights::of_engine;
 use super::error::{CliError, Context};
 use super::evaluator::EvaluatorChoice;
 use super::input::STANDARD_STREAM;
@@ -22,23 +23,24 @@ const LIMIT: u64 = 1 << 26;
 
 /// Write weights as another engine's file, or in an open layout for any program
 ///
-/// Engines: edax, egaroucid, ntest (a folder of ten files), zebra. Each takes weights of its own patterns, as made by `fit` and `train`
-/// with `--patterns ENGINE`. Open layouts take any weights: npz (NumPy), safetensors, json, c (a C99 header with an evaluator), rust (a
+/// Engines: edax, egaroucid, ntest (a folder of ten files), zebra. Without WEIGHTS, each gets the weights that ship for it; weights of
+/// its patterns are also made by `fit` and `train` with `--patterns ENGINE`. Open layouts take any weights: npz (NumPy), safetensors, json, c (a C99 header with an evaluator), rust (a
 /// module with an evaluator). Weights with a hidden layer can only go to open layouts. Prints the files written.
 ///
 /// NTest checks its own weights when it starts, so its files are written as a second set, JBa.cof to JBj.cof. If they are written to
 /// NTest's folder of coefficients, the parameters of its selective search are copied for the new set.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  flipside export --to edax runs/edax/best.fsw -o eval.dat\n  \
+#[command(after_help = "Examples:\n  flipside export --to zebra -o coeffs2.bin\n  \
+    flipside export --to edax runs/edax/best.fsw -o eval.dat\n  \
     flipside export --to npz default -o weights.npz")]
 pub struct ExportArguments {
     /// Engine or open layout
     #[arg(long, value_name = "TARGET")]
     to: Target,
 
-    /// A weight file, or `default`
+    /// A weight file, or `default` [default: for an engine the weights that ship for it, for an open layout `default`]
     #[arg(value_name = "WEIGHTS")]
-    weights: EvaluatorChoice,
+    weights: Option<EvaluatorChoice>,
 
     /// The file to write (for ntest the folder); `-` is standard output
     #[arg(short, long, value_name = "FILE")]
@@ -57,17 +59,21 @@ impl ExportArguments {
                 format!("--merge-stages is for ntest, which has one table for several stages; {} keeps all", self.to);
             return Err(CliError::Usage(message));
         }
-        let inputs: Vec<_> = self.weights.path().into_iter().collect();
+        let inputs: Vec<_> = self.weights.as_ref().and_then(EvaluatorChoice::path).into_iter().collect();
         match self.to {
             Target::Open(layout) => {
                 let output = Output::check(&self.output, inputs)?;
-                let file = self.weights.weight_file()?;
+                let file = self.weights.as_ref().unwrap_or(&EvaluatorChoice::Default).weight_file()?;
                 output.write_and_name(out, |writer| write_open(layout, &file, writer))
             }
             Target::Engine(engine) => {
                 let output = EngineOutput { engine, path: &self.output, inputs, merge_stages: self.merge_stages };
                 output.refuse_stream()?;
-                output.write(&self.weights.weight_file()?, &self.weights.to_string(), session, out)
+                let (weights, shown) = match &self.weights {
+                    Some(typed) => (typed.weight_file()?, typed.to_string()),
+                    None => (of_engine(engine)?, format!("{engine}.fsw")),
+                };
+                output.write(&weights, &shown, session, out)
             }
         }
     }

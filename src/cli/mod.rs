@@ -16,6 +16,7 @@ mod completions;
 mod config;
 mod convert;
 mod diff;
+mod engine_weights;
 mod error;
 mod escape;
 mod eval;

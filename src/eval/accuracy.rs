@@ -72,6 +72,11 @@ pub fn accuracy<E: Evaluator>(
         let evaluation = f64::from(static_value(evaluator, &position).discs());
         (position.empties(), (evaluation, f64::from(value)))
     });
+    accuracy_of(pairs)
+}
+
+/// The accuracy of pairs of an evaluation and a known value, in discs, each with its number of empty squares.
+pub fn accuracy_of(pairs: impl IntoIterator<Item = (u32, (f64, f64))>) -> Option<ByEmpties<Accuracy>> {
     ByEmpties::of(pairs, summary)
 }
 

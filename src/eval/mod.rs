@@ -18,7 +18,7 @@ mod regret;
 mod score;
 mod strongest;
 
-pub use accuracy::{Accuracy, accuracy, static_value, unlimited_static_value};
+pub use accuracy::{Accuracy, accuracy, accuracy_of, static_value, unlimited_static_value};
 pub use by_empties::ByEmpties;
 pub use calibration::{Calibration, CalibrationError, DepthPair};
 pub use classic::{MobilityEvaluator, SquareEvaluator};

@@ -194,6 +194,24 @@ impl Model {
         weight.into() / f64::from(self.scale)
     }
 
+    /// Adds a number of discs to the value of every position of each stage, rounded to units: to all weights of the first scalar, one of
+    /// which every position has. The largest weights are clipped. Without a scalar nothing changes.
+    ///
+    /// # Panics
+    /// If there are fewer numbers than stages, or the set has no layout.
+    pub fn shift(&mut self, discs: &[f64]) {
+        let layout = Layout::new(&self.set).expect("a model's set has a layout");
+        let Some(&scalar) = self.set.scalars.first() else { return };
+        let first = layout.first_weight(scalar).expect("it is one of the set's");
+        let largest = if self.hidden.is_some() { HiddenLayer::MAX_WEIGHT } else { i16::MAX };
+        for (weights, discs) in self.weights.iter_mut().zip(discs) {
+            let units = (discs * f64::from(self.scale)).round() as i16;
+            for weight in &mut weights[first..first + scalar.values()] {
+                *weight = weight.saturating_add(units).min(largest);
+            }
+        }
+    }
+
     /// Checks that all parts fit each other and the layout of the set, for models from files.
     ///
     /// # Errors
@@ -221,7 +239,7 @@ impl Model {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eval::{Head, UNITS};
+    use crate::eval::{Evaluator, Head, PatternEvaluator, Score, UNITS};
 
     #[test]
     fn stages_are_numbered_as_a_game_enters_them() {
@@ -243,6 +261,24 @@ mod tests {
             table.iter().map(|stage| 2 * stage).collect(),
         ] {
             assert_eq!(StageMap::from_table(&wrong), Err(ModelError::Stages));
+        }
+    }
+
+    #[test]
+    fn a_shift_is_added_to_every_value_of_a_stage() {
+        for name in ["night", "zebra", "ntest", "egaroucid"] {
+            let set = PatternSet::built_in(name).unwrap();
+            let mut model = Model::zero(&set, &StageMap::uniform(20), 128).unwrap();
+            model.shift(&[0.5, -0.25, 0.0, 300.0]);
+            let evaluator = PatternEvaluator::new(&model).unwrap();
+            for (empties, discs) in [(60, 0.5), (41, 0.5), (40, -0.25), (21, -0.25), (20, 0.0), (1, 0.0)] {
+                let position = Position {
+                    player: 0x5555_5555_5555_5555 & !0 << empties,
+                    opponent: 0xaaaa_aaaa_aaaa_aaaa & !0 << empties,
+                };
+                assert_eq!(evaluator.evaluate_position(&position), Score((128.0 * discs) as i32), "{name}, {empties}");
+            }
+            assert!(model.weights[3].contains(&i16::MAX), "{name}: clipped");
         }
     }
 

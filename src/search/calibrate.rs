@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::endgame::EndgameSolver;
 use super::searcher::Searcher;
 use crate::board::Position;
-use crate::eval::{DepthPair, Evaluator, Moments, Score};
+use crate::eval::{DepthPair, Evaluator, Moments, Score, StageMap};
 
 /// Numbers of empty squares in a group, which shares parameters.
 const GROUP_EMPTIES: u32 = 6;
@@ -77,6 +77,34 @@ pub fn solve_all<E: Evaluator>(
         Some(value)
     };
     positions.par_iter().map_init(|| EndgameSolver::with_evaluator(evaluator, LOG2_ENTRIES), solve).collect()
+}
+
+/// By how much values are too low for the player to move, in discs, for each stage. A search chooses among leaves, and so prefers those
+/// that are overrated for whoever moved last: searches to odd depths come out too high, those to even depths too low. Half of the
+/// difference between successive depths, 2 or deeper, counts for the stages of both depths' leaves. Stages with fewer than thirty
+/// differences get what the nearest other stage has. `values` are those of the positions, as [`search_all`] returns them.
+///
+/// # Panics
+/// If there are not as many values as positions.
+pub fn tempo(positions: &[Position], values: &[Values], stages: &StageMap) -> Vec<f64> {
+    assert_eq!(positions.len(), values.len(), "values of other positions");
+    let mut sums = vec![(0.0, 0usize); stages.count()];
+    for (position, values) in positions.iter().zip(values) {
+        for (depth, pair) in (0..).zip(values.windows(2)).skip(2) {
+            let rise = f64::from((pair[1] - pair[0]).discs()) / 2.0;
+            for leaf in [depth, depth + 1] {
+                let (sum, count) = &mut sums[stages.of_empties(position.empties() - leaf)];
+                *sum += if depth % 2 == 0 { rise } else { -rise };
+                *count += 1;
+            }
+        }
+    }
+    let means: Vec<_> = sums.iter().map(|&(sum, count)| (count >= MIN_POSITIONS).then(|| sum / count as f64)).collect();
+    let nearest = |stage: usize| {
+        let measured = (0..means.len()).filter_map(|other| Some((stage.abs_diff(other), means[other]?)));
+        measured.min_by_key(|&(distance, _)| distance).map_or(0.0, |(_, mean)| mean)
+    };
+    (0..means.len()).map(nearest).collect()
 }
 
 /// A least-squares line through points.
@@ -231,6 +259,24 @@ mod tests {
     fn shallow_depths_are_half_as_deep_and_of_equal_parity() {
         let depths: Vec<_> = (MIN_DEEP_DEPTH..=14).map(shallow_depth).collect();
         assert_eq!(depths, [1, 2, 1, 2, 3, 4, 3, 4, 5, 6, 5, 6]);
+    }
+
+    #[test]
+    fn tempo_is_half_of_what_odd_depths_are_above_even_ones() {
+        let position = |empties: u32| Position { player: 1, opponent: !1 << empties };
+        // Leaves of 41 to 50 empties are too low by 1 disc, those of 40 or fewer by 2, and deeper searches find half a disc each ply.
+        let values = |empties: u32, plies: u32| -> Values {
+            let value = |depth: u32| {
+                let error = if empties - depth > 40 { 1.0 } else { 2.0 };
+                0.5 * f64::from(depth) + if depth % 2 == 0 { -error } else { error }
+            };
+            (0..=plies).map(|depth| Score((128.0 * value(depth)).round() as i32)).collect()
+        };
+        let positions = [vec![position(50); 40], vec![position(40); 40], vec![position(20); 29]].concat();
+        let all = [vec![values(50, 8); 40], vec![values(40, 8); 40], vec![values(20, 3); 29]].concat();
+        let stages = StageMap::grouped(|empties| (60 - empties).min(59) / 10);
+        assert_eq!(tempo(&positions, &all, &stages), [1.0, 1.0, 2.0, 2.0, 2.0, 2.0]);
+        assert_eq!(tempo(&positions[80..], &all[80..], &stages), [0.0; 6]);
     }
 
     #[test]

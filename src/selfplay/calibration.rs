@@ -20,18 +20,19 @@ const BATCH: u32 = 256;
 /// Games played at most per wanted position: early in the game there are few different ones.
 const MAX_GAMES: usize = 8;
 
-/// Positions of self-play: `count` different ones for each of the [`groups`] of numbers of empty squares (fewer if the games do
+/// Positions of self-play, whose random moves are within `margin` discs of the best, or any: `count` different ones for each of the [`groups`] of numbers of empty squares (fewer if the games do
 /// not have them), at most one per group and game. They depend only on the weights and the seed.
 ///
 /// # Errors
 /// `stop` was set before the games were played.
 pub fn varied_positions<E: Evaluator>(
     evaluator: &E,
+    margin: Option<f32>,
     seed: u64,
     count: usize,
     stop: &AtomicBool,
 ) -> Result<Vec<Position>, Stopped> {
-    let players = SelfPlay::new(evaluator, GAMES);
+    let players = SelfPlay::new(evaluator, SelfPlayConfig { margin, ..GAMES });
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut wanted: Vec<_> = groups().map(|group| (group, Vec::new())).collect();
     let mut seen = HashSet::new();
@@ -74,7 +75,7 @@ pub fn measured_calibration<E: Evaluator>(
     if config.strength.selectivity.is_none() {
         return Ok(None);
     }
-    let positions = varied_positions(evaluator, 0, POSITIONS, stop)?;
+    let positions = varied_positions(evaluator, None, 0, POSITIONS, stop)?;
     let values = search_all(evaluator, &positions, config.strength.depth, stop, || {}).ok_or(Stopped)?;
     let pairs = fit_pairs(&positions, &values).into_iter().map(|measurement| measurement.pair);
     Ok(Calibration::new(pairs.collect()).ok())

@@ -379,3 +379,28 @@ fn the_programs_own_files_are_not_records() {
     assert!(refusal(&["convert", &weights, "--to", "ggf"], "", 1).contains("is a weight file"));
     assert!(refusal(&["convert", &kept, "--to", "ggf"], "", 1).contains("there are no games in"));
 }
+
+#[test]
+fn weights_for_each_engine_ship_with_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    for engine in ["edax", "egaroucid", "ntest", "zebra"] {
+        let file = format!("{}/weights/{engine}.fsw", env!("CARGO_MANIFEST_DIR"));
+        let (shipped, named) = (path(&format!("{engine}.shipped")), path(&format!("{engine}.named")));
+        let written = stdout(&["export", "--to", engine, "-o", &shipped, "-q"], "");
+        let again = stdout(&["export", "--to", engine, &file, "-o", &named, "-q"], "");
+        assert_eq!(written.replace(&shipped, &named), again);
+        for (one, other) in written.lines().zip(again.lines()) {
+            assert!(fs::read(one).unwrap() == fs::read(other).unwrap(), "{one} differs from {other}");
+        }
+        // What the engine reads can be read back.
+        let back = path("back.fsw");
+        let files: Vec<_> = written.lines().collect();
+        stdout(&[&["import", "--from", engine], &files[..], &["-o", &back, "-q"]].concat(), "");
+        assert_eq!(WeightFile::load(&back).unwrap().model.set.name, engine);
+    }
+    // An open layout gets the weights for flipside itself.
+    stdout(&["export", "--to", "npz", "-o", &path("a.npz"), "-q"], "");
+    stdout(&["export", "--to", "npz", "default", "-o", &path("b.npz"), "-q"], "");
+    assert!(fs::read(path("a.npz")).unwrap() == fs::read(path("b.npz")).unwrap());
+}

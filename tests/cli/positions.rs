@@ -5,6 +5,7 @@ use std::fs;
 use flipside::board::{Diagram, squares};
 use flipside::eval::{Model, StageMap};
 use flipside::pattern::PatternSet;
+use flipside::search::EndgameSolver;
 use flipside::weights::{Provenance, WeightFile};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -237,8 +238,7 @@ fn regret_is_what_the_moves_chosen_lose() {
     );
     assert!(String::from_utf8_lossy(&output.stderr).contains("without the scores of all moves: 2"));
     assert!(refusal(&["accuracy", "squares", "-", "--regret"], START, 1).contains("scores of all its moves"));
-    assert!(refusal(&["accuracy", "squares", "-", "--depth", "3"], START, 2).contains("--regret"));
-    assert!(refusal(&["accuracy", "default", "-", "--selectivity", "1"], START, 2).contains("--regret"));
+    assert!(refusal(&["accuracy", "default", "-", "--selectivity", "1"], START, 2).contains("--depth"));
 
     // A search to the end loses nothing, whatever the weights.
     let (suite, depth) = (data("ffo/fforum-1-19.obf"), "14");
@@ -248,6 +248,30 @@ fn regret_is_what_the_moves_chosen_lose() {
     let all =
         |threads: &str| stdout(&["accuracy", "default", &suite, "--regret", "--depth", "4", "--threads", threads], "");
     assert_eq!(all("1"), all("3"));
+}
+
+#[test]
+fn searches_are_compared_with_known_scores() {
+    let scored = late_positions_with_scores();
+    let row = |arguments: &[&str]| {
+        let table = stdout(&[&["accuracy", "mobility", "-", "-q"], arguments].concat(), &scored);
+        columns(table.lines().last().unwrap()).iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>()
+    };
+    // Searches to the end know the score.
+    assert_eq!(row(&["--depth", "20"])[1..5], ["6", "0.000", "0.000", "0.000"]);
+    assert_ne!(row(&["--depth", "2"])[2], "0.000");
+    assert_ne!(row(&[])[2], row(&["--depth", "2"])[2]);
+}
+
+/// Positions with eight empty squares, each with its score.
+fn late_positions_with_scores() -> String {
+    let mut solver = EndgameSolver::new(12);
+    let scored = (0..6).map(|seed| {
+        let diagram = late_position(8, seed);
+        let score = solver.solve(diagram.position, -64, 64).score.discs();
+        format!("{diagram} {score:+}\n")
+    });
+    scored.collect()
 }
 
 /// A position with a number of empty squares after random moves, in which the side to move need not pass.

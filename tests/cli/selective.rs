@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use flipside::pattern::{Layout, Scalar};
 use flipside::weights::WeightFile;
 
 use crate::support::*;
@@ -33,9 +34,15 @@ fn the_parameters_are_printed_and_kept_with_the_weights() {
         assert!((row[5].parse::<f32>().unwrap() - pair.deviation).abs() < 0.01, "{row:?}");
         assert!(row[6].parse::<f32>().unwrap() > 0.8 && row[7].parse::<u32>().unwrap() >= 30, "{row:?}");
     }
-    // The weights themselves are as they were.
+    // The weights are as they were, but for one number for each stage.
     let default = WeightFile::embedded();
-    assert!(kept.model == default.model && kept.provenance == default.provenance);
+    assert_eq!(kept.provenance, default.provenance);
+    let constant = Layout::new(&default.model.set).unwrap().first_weight(Scalar::Constant).unwrap();
+    for (kept, default) in kept.model.weights.iter().zip(&default.model.weights) {
+        let changed: Vec<_> = (0..kept.len()).filter(|&weight| kept[weight] != default[weight]).collect();
+        assert!(changed.is_empty() || changed == [constant], "{changed:?}");
+    }
+    assert_eq!(kept.model.hidden, default.model.hidden);
 
     // Any number of threads gives the same bytes; another seed does not.
     let bytes = fs::read(&path).unwrap();
@@ -51,6 +58,36 @@ fn the_parameters_are_printed_and_kept_with_the_weights() {
     assert!(again.calibration.unwrap().pairs().iter().all(|pair| pair.deep == 3));
     let shown = stdout(&["inspect", &path, "--top", "0"], "");
     assert!(shown.contains("deep searches of 3 to 3 plies"), "{shown}");
+}
+
+/// The mean value of positions by searches to a depth, in discs.
+fn mean(weights: &str, depth: u32, positions: &str) -> f64 {
+    let table = stdout(&["search", "-w", weights, "--depth", &depth.to_string(), positions], "");
+    let scores: Vec<f64> = table.lines().skip(1).map(|line| columns(line)[0].parse().unwrap()).collect();
+    scores.iter().sum::<f64>() / scores.len() as f64
+}
+
+#[test]
+fn odd_and_even_depths_agree_afterwards() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let midgame = data("bench/midgame.txt");
+    let mut tilted = WeightFile::embedded();
+    tilted.model.shift(&vec![-1.0; tilted.model.stages.count()]);
+    fs::write(path("tilted.fsw"), tilted.to_bytes()).unwrap();
+    let arguments = ["--positions-per-stage", "60", "--exact-empties", "0", "--depth", "7", "-q"];
+    stdout(&[&["calibrate", &path("tilted.fsw"), "-o", &path("level.fsw")], &arguments[..]].concat(), "");
+    let gap = |weights: &str| mean(weights, 5, &midgame) - mean(weights, 4, &midgame);
+    assert!(gap(&path("tilted.fsw")) > 1.5, "{}", gap(&path("tilted.fsw")));
+    for weights in [&path("level.fsw"), "default"] {
+        assert!(gap(weights).abs() < 0.5, "{weights}: {}", gap(weights));
+    }
+    // A choice at one depth stays as it was.
+    let moves = |weights: &str| -> Vec<String> {
+        let table = stdout(&["search", "-w", weights, "--depth", "4", &midgame], "");
+        table.lines().skip(1).map(|line| columns(line)[1].to_owned()).collect()
+    };
+    assert_eq!(moves(&path("level.fsw")), moves(&path("tilted.fsw")));
 }
 
 #[test]
