@@ -1,9 +1,11 @@
 """Trains a pattern evaluation in PyTorch on the games of a run, and writes weights that flipside plays with.
 
-    python3 examples/train_torch.py RUN -o mine.fsw [--set classic] [--epochs 3] [--network]
+    python3 examples/train_torch.py RUN -o mine.fsw [--set classic] [--epochs 3] [--network network.npz]
 
 The linear model is the one that `flipside fit RUN --patterns SET` learns. The losses are on the games that `fit` holds out, so they can be
-compared with what it prints. --network then adds a small network over the same features, which only a program of your own can play with.
+compared with what it prints. --network then adds a small network over the same features, of the kind that flipside plays with:
+
+    flipside import --from npz --patterns classic network.npz -o network.fsw
 """
 
 import argparse
@@ -33,9 +35,9 @@ class Linear(nn.Module):
 
 
 class Network(nn.Module):
-    """The linear model, and what 16 units see in the same features, weighed by stage."""
+    """The linear model, and what some units (flipside has 14) see in the same features, weighed by stage."""
 
-    def __init__(self, linear, units=16):
+    def __init__(self, linear, units=14):
         super().__init__()
         self.linear = linear
         self.units = nn.EmbeddingBag(linear.slots, units, mode="sum", sparse=True)
@@ -87,13 +89,30 @@ def train(model, parameters, rate, games, held_out, patterns, epochs):
         print(f"epoch {epoch + 1}: loss {loss:.3f}, on held-out games {losses(model, held_out, patterns)}, {seconds:.0f} s", flush=True)
 
 
+def save_network(path, network, patterns):
+    """Writes the arrays of an open layout (docs/FILES.md): whole numbers, in 1/128 disc or in 1/256 of a unit."""
+
+    def whole(weights, scale, most):
+        return (weights.detach().numpy() * scale).round().clip(-most, most)
+
+    weights = whole(network.linear.weights.weight, 128, 32639).reshape(-1, patterns.slots)[:, patterns.canonical]
+    rows = whole(network.units.weight, 256, 127)[patterns.canonical]
+    arrays = {"scale": np.uint16(128), "stage_of_empties": STAGES, "hidden.rows_of_stage": np.zeros(len(weights), np.uint8)}
+    arrays["hidden.bias"] = whole(network.bias.weight, 256, 16384).astype(np.int16)
+    arrays["hidden.output"] = whole(network.output.weight, 128, 32767).astype(np.int16)
+    for name, first, slots in patterns.tables:
+        arrays[f"{name}.weights"] = weights[:, first : first + slots].astype(np.int16)
+        arrays[f"{name}.rows"] = rows[None, first : first + slots].astype(np.int8)
+    np.savez_compressed(path, **arrays)
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("run", nargs="+", help="runs, or files of kept games")
     arguments.add_argument("-o", "--output", required=True, help="the weight file to write")
     arguments.add_argument("--set", default="classic", help="a pattern set's name, or its TOML file")
     arguments.add_argument("--epochs", type=int, default=3)
-    arguments.add_argument("--network", action="store_true")
+    arguments.add_argument("--network", metavar="NPZ", help="train a network too, and write it to this archive")
     arguments = arguments.parse_args()
 
     patterns = flipside.PatternSet(arguments.set)
@@ -107,6 +126,8 @@ def main():
         network = Network(linear)
         added = [parameter for name, parameter in network.named_parameters() if not name.startswith("linear")]
         train(network, added, 0.02, games, held_out, patterns, arguments.epochs)
+        save_network(arguments.network, network, patterns)
+        print(arguments.network)
 
 
 if __name__ == "__main__":

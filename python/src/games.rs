@@ -55,7 +55,7 @@ type Pickled = (Vec<(PathBuf, u64)>, (String, u32), (String, f32), u64, Option<u
 /// "held-out": the games that `flipside fit` learns and those that it holds out, one of `hold_out`.
 ///
 /// The files are read and checked first, on all threads. What is appended to them later does not count. Positions are decoded a million
-/// at a time, which takes about 150 MB of memory; a billion positions take 40 MB more.
+/// at a time, which takes about 150 MB of memory; a billion positions take as much again.
 ///
 /// Raises FileNotFoundError if there are no games, ValueError if a file is damaged or an argument is wrong, and warns if the end of a file
 /// was cut off by a crash: the games before it count.

@@ -31,7 +31,7 @@ pub(super) struct Metadata {
 }
 
 /// The weights of a file that [`write_open`](super::write_open) has written, whose numbers anybody may have changed: whole numbers and
-/// floating-point numbers of all usual types, which are rounded. With `patterns`, the metadata are not needed. The weights are not
+/// floating-point numbers of all usual types, which are rounded. With `patterns`, the metadata and the places are not needed. The weights are not
 /// calibrated; the parent in their provenance are those that were exported.
 ///
 /// # Errors
@@ -149,7 +149,9 @@ impl<'b> Arrays<'b> {
         range: RangeInclusive<i64>,
     ) -> Result<Vec<T>, String> {
         let array = self.0.remove(name).ok_or_else(|| format!("`{name}` is missing"))?;
-        if array.shape != shape {
+        // Many programs make an array of one number of a number.
+        let is_number = shape.is_empty() && array.shape == [1];
+        if array.shape != shape && !is_number {
             return Err(format!("`{name}`: its shape is {:?}, where {shape:?} is expected", array.shape));
         }
         whole(name, shape, array.numbers(), range)
@@ -188,7 +190,10 @@ fn npz(bytes: &[u8]) -> Result<Content<'static>, String> {
         let read = file.take(left + 1).read_to_end(&mut content).map_err(|error| format!("`{name}`: {error}"))?;
         left = left.checked_sub(read as u64).ok_or_else(|| format!("`{name}`: more than {LIMIT} bytes of arrays"))?;
         if name == "metadata" {
-            let (_, text) = npy::split(&content).map_err(|error| format!("`{name}`: {error}"))?;
+            let (header, text) = npy::split(&content).map_err(|error| format!("`{name}`: {error}"))?;
+            if header.descr != "|u1" {
+                return Err(format!("`{name}`: numbers of type {}, where bytes (uint8) are expected", header.descr));
+            }
             about = Some(metadata(text)?);
         } else {
             arrays.add(name.to_owned(), array_of_npy(&content))?;
@@ -207,18 +212,29 @@ fn array_of_npy(file: &[u8]) -> Result<Array<'static>, String> {
         array.bytes.to_mut().chunks_exact_mut(size).for_each(<[u8]>::reverse);
     }
     if fortran_order && array.shape.len() > 1 {
-        let place = |at| {
-            let indices = indices(at, &array.shape);
-            let (place, _) = indices
-                .iter()
-                .zip(&array.shape)
-                .fold((0, 1), |(place, step), (index, length)| (place + index * step, step * length));
-            &array.bytes[place * size..][..size]
-        };
-        let bytes: Vec<u8> = (0..array.bytes.len() / size).flat_map(place).copied().collect();
-        array.bytes = bytes.into();
+        array.bytes = last_index_fastest(&array.bytes, &array.shape, size).into();
     }
     Ok(array)
+}
+
+/// Numbers of `size` bytes in whose order the first index runs fastest, in the order in which the last one does.
+fn last_index_fastest(numbers: &[u8], shape: &[usize], size: usize) -> Vec<u8> {
+    let (mut indices, mut place) = (vec![0; shape.len()], 0);
+    let mut ordered = Vec::with_capacity(numbers.len());
+    while ordered.len() < numbers.len() {
+        ordered.extend_from_slice(&numbers[place * size..][..size]);
+        for axis in (0..shape.len()).rev() {
+            let step: usize = shape[..axis].iter().product();
+            indices[axis] += 1;
+            place += step;
+            if indices[axis] < shape[axis] {
+                break;
+            }
+            place -= step * shape[axis];
+            indices[axis] = 0;
+        }
+    }
+    ordered
 }
 
 fn safetensors(bytes: &[u8]) -> Result<Content<'_>, String> {
@@ -263,12 +279,12 @@ fn model(mut arrays: Arrays<'_>, metadata: Option<Metadata>, patterns: Option<&P
     let stages = StageMap::from_table(&table).map_err(|error| format!("`stage_of_empties`: {error}"))?;
     let count = stages.count();
 
-    let rows = arrays.0.iter().find(|(name, array)| name.ends_with(".rows") && array.shape.len() == 3);
-    let is_hidden = rows.is_some() || arrays.0.keys().any(|name| name.starts_with("hidden."));
+    let rows = arrays.0.iter().filter(|(name, array)| name.ends_with(".rows") && array.shape.len() == 3);
+    let tables_of_rows = rows.map(|(_, array)| array.shape[0]).max();
+    let is_hidden = tables_of_rows.is_some() || arrays.0.keys().any(|name| name.starts_with("hidden."));
     let rows_of_stage = arrays.0.get("hidden.rows_of_stage").into_iter().flat_map(Array::numbers);
     // Without any rows, as many tables as are used.
-    let tables =
-        rows.map_or_else(|| rows_of_stage.fold(0.0, f64::max).min(255.0) as usize + 1, |(_, array)| array.shape[0]);
+    let tables = tables_of_rows.unwrap_or_else(|| rows_of_stage.fold(0.0, f64::max).min(255.0) as usize + 1);
     let of_weight = if is_hidden { (2 * count).saturating_add(tables.saturating_mul(UNITS)) } else { 2 * count };
     let bytes = layout.weights().saturating_mul(of_weight) as u64;
     if bytes > MAX_BYTES {
@@ -278,16 +294,19 @@ fn model(mut arrays: Arrays<'_>, metadata: Option<Metadata>, patterns: Option<&P
 
     let most = if is_hidden { HiddenLayer::MAX_WEIGHT } else { i16::MAX };
     let mut model = Model { set, stages, scale, weights: vec![Vec::new(); count], hidden };
-    let patterns = model.set.patterns.iter().enumerate();
-    let patterns =
-        patterns.map(|(number, pattern)| (format!("pattern.{}", quoted(&pattern.name)), layout.slots_of(number)));
+    let of_patterns = model.set.patterns.iter().enumerate();
+    let of_patterns =
+        of_patterns.map(|(number, pattern)| (format!("pattern.{}", quoted(&pattern.name)), layout.slots_of(number)));
     let scalars = layout.scalars().iter();
     let scalars = scalars.map(|&(scalar, first)| (format!("scalar.{}", scalar.name()), first..first + scalar.values()));
-    for (number, (name, slots)) in patterns.chain(scalars).enumerate() {
+    for (number, (name, slots)) in of_patterns.chain(scalars).enumerate() {
         if number < model.set.patterns.len() {
             let (name, places) = (format!("{name}.places"), places(&layout, number));
-            let found: Vec<u8> = arrays.take(&name, &[places.len(), places[0].len()], 0..=63)?;
-            if found != places.concat() {
+            // They are known if the set was named.
+            let is_needed = patterns.is_none() || arrays.0.contains_key(&name);
+            let shape = [places.len(), places[0].len()];
+            let found = is_needed.then(|| arrays.take(&name, &shape, 0..=63)).transpose()?;
+            if found.is_some_and(|found: Vec<u8>| found != places.concat()) {
                 return Err(format!("`{name}`: these are not the places of the pattern on the board"));
             }
         }
