@@ -99,7 +99,10 @@ fn the_checkpoint_before_the_newest_takes_its_place() {
     damaged(&|directory| flip(&directory.join("checkpoint"), 1000), "SHA-256");
     damaged(&|directory| fs::write(directory.join("checkpoint"), "").unwrap(), "only 0 bytes");
     // Games that only the newest checkpoint needs.
-    damaged(&|directory| fs::remove_file(directory.join("games/00000003.fsg")).unwrap(), "00000003.fsg has 0 games");
+    damaged(
+        &|directory| fs::remove_file(directory.join("games/00000003.fsg")).unwrap(),
+        "00000003.fsg: it has 0 games",
+    );
 
     // As after a kill between the two steps of writing one.
     let directory = learned(&config, 4);
