@@ -72,7 +72,7 @@ pub struct Fault {
 /// The run, or the scratch folder, cannot be read or written; the run cannot be learned again.
 pub fn verify(request: &VerifyRequest, sink: Sink) -> Result<Option<Verified>, TrainError> {
     let &VerifyRequest { run, from, stop, .. } = request;
-    let StoredRun { mut config, set, parent, continues } = StoredRun::read(run)?;
+    let StoredRun { mut config, set, parent, continues, first } = StoredRun::read(run)?;
     if config.pattern_set().ok() != Some(set) {
         // Its file is gone, or has another content now.
         config.patterns = run.display().to_string();
@@ -91,7 +91,8 @@ pub fn verify(request: &VerifyRequest, sink: Sink) -> Result<Option<Verified>, T
         let mut begins_as_it_did = true;
         let outcome = train(&of_scratch, &mut |event| {
             if matches!(event, TrainEvent::Start { .. }) {
-                begins_as_it_did = StoredRun::read(&directory).is_ok_and(|begun| begun.parent == parent);
+                begins_as_it_did = StoredRun::read(&directory)
+                    .is_ok_and(|begun| (begun.parent, begun.first) == (parent.clone(), first));
                 stop.fetch_or(!begins_as_it_did, Relaxed);
             }
             sink(event);

@@ -40,6 +40,11 @@ pub(super) struct Earlier {
 }
 
 impl Earlier {
+    /// The generation after its last one.
+    pub fn end(&self) -> u32 {
+        self.first + self.games.len() as u32
+    }
+
     /// Where that run is, seen from the directory of a run that continues it: where it was, or else beside this one, if both were moved.
     pub fn found_from(&self, directory: &Path) -> PathBuf {
         let beside = || {
@@ -150,6 +155,8 @@ pub struct StoredRun {
     pub parent: Option<String>,
     /// The directories of the runs that it continues, the first of them first.
     pub continues: Vec<PathBuf>,
+    /// The first generation of its own: those before are of the runs that it continues.
+    pub first: u32,
 }
 
 impl StoredRun {
@@ -161,8 +168,9 @@ impl StoredRun {
         let marker = Marker::read(directory)?;
         let config = marker.config(directory)?;
         let Marker { identity: Identity { parent, continues, .. }, set, .. } = marker;
+        let first = continues.last().map_or(0, Earlier::end);
         let continues = continues.iter().map(|earlier| earlier.found_from(directory)).collect();
-        Ok(Self { config, set, parent, continues })
+        Ok(Self { config, set, parent, continues, first })
     }
 }
 

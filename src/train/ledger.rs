@@ -44,7 +44,7 @@ impl Ledger {
 
     /// The first generation of this run itself.
     pub fn first(&self) -> u32 {
-        self.continues.last().map_or(0, |last| last.first + last.games.len() as u32)
+        self.continues.last().map_or(0, Earlier::end)
     }
 
     fn earlier(&self, generation: u32) -> Option<(&Earlier, &(u32, String))> {
