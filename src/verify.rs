@@ -19,8 +19,8 @@ use crate::games::{GamesError, GamesReader, RawFrame, frame, games_file, games_i
 use crate::selfplay::SelfPlay;
 use crate::storage::FileError;
 use crate::train::{
-    BEST, Budget, GameJob, GameSource, LAST, LocalGames, OnGames, Outcome, Played, Sink, TrainConfig, TrainError,
-    TrainEvent, TrainRequest, continued_by, events, metrics, stored_config, stored_set, train,
+    BEST, Budget, CHECKPOINTS, GameJob, GameSource, LAST, LocalGames, OnGames, Outcome, Played, Sink, StoredRun,
+    TrainConfig, TrainError, TrainEvent, TrainRequest, events, metrics, train,
 };
 use crate::weights::WeightFile;
 
@@ -72,24 +72,36 @@ pub struct Fault {
 /// The run, or the scratch folder, cannot be read or written; the run cannot be learned again.
 pub fn verify(request: &VerifyRequest, sink: Sink) -> Result<Option<Verified>, TrainError> {
     let &VerifyRequest { run, from, stop, .. } = request;
-    let mut config = stored_config(run)?;
-    if config.pattern_set().ok() != Some(stored_set(run)?) {
+    let StoredRun { mut config, set, parent, continues, first } = StoredRun::read(run)?;
+    if config.pattern_set().ok() != Some(set) {
         // Its file is gone, or has another content now.
         config.patterns = run.display().to_string();
     }
     let kept = KeptGames::of(request, &config)?;
     let scratch = tempfile::tempdir().map_err(FileError::io(&std::env::temp_dir()))?;
-    let older = continued_by(run)?;
     let directory = scratch.path().join("run");
     for budget in kept.budgets() {
         let of_scratch = TrainRequest {
             budget,
             from,
-            continues: older.as_deref(),
+            continues: continues.last().map(PathBuf::as_path),
             games: &kept,
             ..TrainRequest::new(&config, &directory, stop)
         };
-        let outcome = train(&of_scratch, sink)?;
+        let mut begins_as_it_did = true;
+        let outcome = train(&of_scratch, &mut |event| {
+            if matches!(event, TrainEvent::Start { .. }) {
+                begins_as_it_did = StoredRun::read(&directory)
+                    .is_ok_and(|begun| (begun.parent, begun.first) == (parent.clone(), first));
+                stop.fetch_or(!begins_as_it_did, Relaxed);
+            }
+            sink(event);
+        })?;
+        if let Some(older) = continues.last().filter(|_| !begins_as_it_did) {
+            let reason =
+                format!("this run has gone on since `{}` continued it, from a state that is gone", run.display());
+            return Err(TrainError::Damaged { path: older.join(CHECKPOINTS[0]), reason });
+        }
         if outcome == Outcome::Stopped && !kept.is_over.swap(false, Relaxed) {
             return Ok(None);
         }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flipside_core::games::{BadGames, GamesError, KeptGames, Part};
@@ -81,7 +81,8 @@ pub fn games(
     let paths = paths.map_err(|_| PyTypeError::new_err("games are in a path or a list of paths"))?;
     let chosen = Part::named(part, hold_out)
         .ok_or_else(|| PyValueError::new_err(format!("part is \"all\", \"learned\" or \"held-out\", not {part:?}")))?;
-    let kept = run(py, move |stop| KeptGames::open(&paths, chosen, stop))?.map_err(|error| bad(&error))?;
+    let kept =
+        run(py, move |stop| KeptGames::open(&paths, chosen, &|_| stop.load(Relaxed)))?.map_err(|error| bad(&error))?;
     let kept = Arc::new(kept.expect("Python has no signal"));
     for path in kept.cut_off() {
         let text = format!("{}: the file ends within a frame; the games before it count", path.display());
@@ -100,7 +101,8 @@ pub fn games(
 pub fn unpickled(py: Python<'_>, pickled: Pickled) -> PyResult<Games> {
     let (lengths, part, label, batch, shuffle, shard, start) = pickled;
     let chosen = Part::named(&part.0, part.1).ok_or_else(|| PyValueError::new_err("no such part"))?;
-    let kept = run(py, move |stop| KeptGames::open_lengths(&lengths, chosen, stop))?.map_err(|error| bad(&error))?;
+    let kept = run(py, move |stop| KeptGames::open_lengths(&lengths, chosen, &|_| stop.load(Relaxed)))?
+        .map_err(|error| bad(&error))?;
     Games::new(Arc::new(kept.expect("Python has no signal")), part, label, batch, Order { shuffle, shard }, start)
 }
 

@@ -195,15 +195,9 @@ pub struct Sprt {
 }
 
 /// Why a sequential test makes no sense.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-pub enum SprtError {
-    /// The hypotheses are not in order, or too far out for a match to tell.
-    #[error("SPRT needs elo0 < elo1, both within -2000 to 2000; got {0} and {1}")]
-    Hypotheses(f64, f64),
-    /// An error probability out of range.
-    #[error("SPRT needs error probabilities above 0 and below 0.5; got {0} and {1}")]
-    Probabilities(f64, f64),
-}
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{0}")]
+pub struct SprtError(String);
 
 impl Sprt {
     /// A test that accepts H1 with probability `alpha` if H0 is true, and H0 with probability `beta` if H1 is true.
@@ -212,10 +206,12 @@ impl Sprt {
     /// Hypotheses out of order or beyond 2000 Elo, or probabilities not within 0 to 0.5.
     pub fn new(elo0: f64, elo1: f64, alpha: f64, beta: f64) -> Result<Self, SprtError> {
         if !(-2000.0 <= elo0 && elo0 < elo1 && elo1 <= 2000.0) {
-            return Err(SprtError::Hypotheses(elo0, elo1));
+            let reason = format!("SPRT needs elo0 < elo1, both within -2000 to 2000; got {elo0} and {elo1}");
+            return Err(SprtError(reason));
         }
         if !(0.0 < alpha && alpha < 0.5 && 0.0 < beta && beta < 0.5) {
-            return Err(SprtError::Probabilities(alpha, beta));
+            let reason = format!("SPRT needs error probabilities above 0 and below 0.5; got {alpha} and {beta}");
+            return Err(SprtError(reason));
         }
         Ok(Self { elo0, elo1, lower: (beta / (1.0 - alpha)).ln(), upper: ((1.0 - beta) / alpha).ln() })
     }

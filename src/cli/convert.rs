@@ -29,7 +29,7 @@ use flipside::record::{ConvertError, Converted, Format, MAX_REPORTED, RecordErro
     flipside convert runs/latest --to npz --label lambda --shuffle -o positions.npz\n  \
     flipside convert runs/latest --to obf --label search --empties 10-50 --sample 1000 -o some.obf")]
 pub struct ConvertArguments {
-    /// Records (`-` is standard input); or runs, and files of kept games (.fsg)
+    /// Records (`-` is standard input); or runs, with the games of those that they continue, and files of kept games (.fsg)
     #[arg(required = true, value_name = "RUN|FILE")]
     files: Vec<PathBuf>,
 

@@ -13,7 +13,7 @@ use super::input::STANDARD_STREAM;
 use super::output::Output;
 use super::session::Session;
 use flipside::eval::Clipping;
-use flipside::export::{Engine, Quantisation, Target, encode, write_open};
+use flipside::export::{Engine, Quantisation, Target, encode, ntest_names, write_open};
 use flipside::storage::read_bounded;
 use flipside::text::counted;
 use flipside::weights::WeightFile;
@@ -67,8 +67,7 @@ impl ExportArguments {
                 output.write_and_name(out, |writer| write_open(layout, &file, writer))
             }
             Target::Engine(engine) => {
-                let output = EngineOutput { engine, path: &self.output, inputs, merge_stages: self.merge_stages };
-                output.refuse_stream()?;
+                let output = EngineOutput::check(engine, &self.output, inputs, self.merge_stages)?;
                 let (weights, shown) = match &self.weights {
                     Some(typed) => (typed.weight_file()?, typed.to_string()),
                     None => (of_engine(engine)?, format!("{engine}.fsw")),
@@ -79,40 +78,37 @@ impl ExportArguments {
     }
 }
 
-/// Where an engine's weights go: a file, or for NTest a folder of ten.
+/// Where an engine's weights go: a file, or for NTest a folder of ten. Checked before the work begins.
 pub struct EngineOutput<'a> {
-    pub engine: Engine,
-    pub path: &'a Path,
+    engine: Engine,
+    path: &'a Path,
     /// Files that must not be overwritten.
-    pub inputs: Vec<&'a Path>,
+    inputs: Vec<&'a Path>,
     /// See `--merge-stages`.
-    pub merge_stages: bool,
+    merge_stages: bool,
+    outputs: Vec<Output>,
 }
 
-impl EngineOutput<'_> {
-    /// Checks the file, or for NTest the first of its files, before long work begins. NTest's folder is made.
-    pub fn check(&self) -> Result<Output, CliError> {
-        self.refuse_stream()?;
-        if self.engine != Engine::Ntest {
-            return self.check_file(self.path);
-        }
-        fs::create_dir_all(self.path).context(|| self.failure())?;
-        self.check_file(&self.path.join("JBa.cof"))
+impl<'a> EngineOutput<'a> {
+    /// Checks the files to be written, see [`Output::check`]. NTest's folder is made.
+    pub fn check(engine: Engine, path: &'a Path, inputs: Vec<&'a Path>, merge_stages: bool) -> Result<Self, CliError> {
+        let paths: Vec<_> = match engine {
+            Engine::Ntest if path == Path::new(STANDARD_STREAM) => {
+                return Err(CliError::Usage("ntest has ten files: name a folder for them with -o".to_owned()));
+            }
+            Engine::Ntest => {
+                fs::create_dir_all(path).context(|| format!("cannot write to `{}`", path.display()))?;
+                ntest_names().map(|name| path.join(name)).collect()
+            }
+            _ => vec![path.to_owned()],
+        };
+        let outputs = paths.iter().map(|path| Output::check(path, inputs.iter().copied())).collect::<Result<_, _>>()?;
+        Ok(Self { engine, path, inputs, merge_stages, outputs })
     }
 
-    fn check_file(&self, path: &Path) -> Result<Output, CliError> {
-        Output::check(path, self.inputs.iter().copied())
-    }
-
-    fn refuse_stream(&self) -> Result<(), CliError> {
-        if self.engine == Engine::Ntest && self.path == Path::new(STANDARD_STREAM) {
-            return Err(CliError::Usage("ntest has ten files: name a folder for them with -o".to_owned()));
-        }
-        Ok(())
-    }
-
-    fn failure(&self) -> String {
-        format!("cannot write to `{}`", self.path.display())
+    /// Where the state of unfinished work is kept, see [`Output::unfinished`].
+    pub fn unfinished(&self) -> PathBuf {
+        self.outputs[0].unfinished()
     }
 
     /// Writes weights, which errors call `shown`, and says what rounding changed.
@@ -126,19 +122,17 @@ impl EngineOutput<'_> {
         let encoded = encode(self.engine, &weights.model, self.merge_stages);
         let encoded = encoded.context(|| format!("cannot export `{shown}` to {}", self.engine))?;
         session.say(account(&encoded.quantisation));
+        let write = |outputs: &[Output], files: &[(String, Vec<u8>)], out: &mut dyn Write| {
+            Output::write_together(out, outputs, |number, writer| Ok(writer.write_all(&files[number].1)?))
+        };
         if self.engine != Engine::Ntest {
             let [(_, content)] = &encoded.files[..] else { unreachable!("but for NTest, engines have one file") };
-            return self.check()?.write_and_name(out, |writer| writer.write_all(content));
+            return self.outputs[0].write_and_name(out, |writer| writer.write_all(content));
         }
-        let folder = self.path;
-        fs::create_dir_all(folder).context(|| self.failure())?;
-        let mut write = |files: Vec<(String, Vec<u8>)>| {
-            let outputs = files.iter().map(|(name, _)| self.check_file(&folder.join(name)));
-            let outputs = outputs.collect::<Result<Vec<_>, _>>()?;
-            Output::write_together(out, &outputs, |number, writer| Ok(writer.write_all(&files[number].1)?))
-        };
-        write(encoded.files)?;
-        write(probcut_copies(folder).context(|| self.failure())?)?;
+        write(&self.outputs, &encoded.files, out)?;
+        let copies = probcut_copies(self.path).context(|| format!("cannot write to `{}`", self.path.display()))?;
+        let check = |(name, _): &(String, Vec<u8>)| Output::check(&self.path.join(name), self.inputs.iter().copied());
+        write(&copies.iter().map(check).collect::<Result<Vec<_>, _>>()?, &copies, out)?;
         session.say(NTEST_ADVICE);
         Ok(())
     }

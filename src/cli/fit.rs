@@ -9,7 +9,7 @@ use clap::Args;
 use super::error::{CliError, Context};
 use super::evaluator::EvaluatorChoice;
 use super::export::{EngineOutput, clipping};
-use super::input::{AGAIN, CUT_OFF, name_of, refuse_own_files};
+use super::input::{AGAIN, CUT_OFF, name_of, refuse_own_files, with_continued};
 use super::layers::read_config;
 use super::meter::Meter;
 use super::output::Output;
@@ -23,7 +23,7 @@ use flipside::pattern::PatternSet;
 use flipside::schema::check;
 use flipside::storage::{Disk, LocalDisk, folder_of};
 use flipside::text::count;
-use flipside::train::{BEST, set_named, stored_set};
+use flipside::train::{BEST, StoredRun, set_named};
 
 /// Learn weights from kept games and records, without playing
 ///
@@ -41,7 +41,8 @@ use flipside::train::{BEST, set_named, stored_set};
     flipside fit runs/latest --from edax.fsw --teacher default --leaf-depth 4 --patterns edax -o e.fsw\n  \
     flipside fit runs/latest data/ffo/fforum-1-19.obf --record-importance 0.5 -o both.fsw")]
 pub struct FitArguments {
-    /// Runs with kept games, files of kept games (.fsg), recorded games, scored positions
+    /// Runs with kept games, to which belong those of the runs that they continue; files of kept games (.fsg), recorded games, scored
+    /// positions
     #[arg(required = true, value_name = "RUN|FILE")]
     games: Vec<PathBuf>,
 
@@ -135,6 +136,12 @@ const TREE_DEPTH: u32 = 4;
 /// The default of `loss` with `--for`: sets without a hidden layer play better by it (docs/TRAINING.md).
 const ENGINE_LOSS: f32 = 20.0;
 
+/// Where the weights go.
+enum Destination<'a> {
+    Engine(EngineOutput<'a>),
+    Weights(Output),
+}
+
 impl FitArguments {
     pub fn run(mut self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         self.complete();
@@ -144,15 +151,9 @@ impl FitArguments {
         let set = self.patterns.as_deref().filter(|set| PatternSet::built_in(set).is_none()).map(Path::new);
         let named = [from, teacher, self.config.as_deref(), set].into_iter().flatten();
         let inputs: Vec<_> = self.games.iter().map(PathBuf::as_path).chain(named).collect();
-        let for_engine = self.engine.map(|engine| EngineOutput {
-            engine,
-            path: &self.output,
-            inputs: inputs.clone(),
-            merge_stages: false,
-        });
-        let output = match &for_engine {
-            Some(files) => files.check()?,
-            None => Output::check(&self.output, inputs)?,
+        let output = match self.engine {
+            Some(engine) => Destination::Engine(EngineOutput::check(engine, &self.output, inputs, false)?),
+            None => Destination::Weights(Output::check(&self.output, inputs)?),
         };
         let config = self.config()?;
         let patterns = self.pattern_set()?;
@@ -164,12 +165,16 @@ impl FitArguments {
             _ => CliError::because(cannot(), error),
         })?;
         let stop = stop_on_signals();
-        let checkpoint = output.unfinished();
+        let checkpoint = match &output {
+            Destination::Engine(files) => files.unfinished(),
+            Destination::Weights(file) => file.unfinished(),
+        };
         let folder = folder_of(&checkpoint);
         let mut counted = Meter::new(session, 0, "games or records checked");
         let mut on_event = |event: GameFilesEvent<'_>| show_checked(&mut counted, event);
         let begun = Begun::load(&checkpoint).context(cannot)?.map(|(begun, _)| begun);
-        let games = GameFiles::open(&self.games, &config, folder, begun.as_ref(), &stop, &mut on_event);
+        let paths = with_continued(&self.games, session);
+        let games = GameFiles::open(&paths, &config, folder, begun.as_ref(), &stop, &mut on_event);
         counted.finish();
         let games = games.map_err(|error| ended(error.into(), &checkpoint, true))?;
         self.check_used(&games)?;
@@ -192,13 +197,9 @@ impl FitArguments {
         });
         meter.finish();
         let weights = fitted.map_err(|error| ended(error, &checkpoint, is_saved))?;
-        let written = match &for_engine {
-            Some(files) => {
-                // They are claimed again, each by itself.
-                drop(output);
-                files.write(&weights, &self.output.display().to_string(), session, out)
-            }
-            None => output.write_and_name(out, |writer| writer.write_all(&weights.to_bytes())),
+        let written = match &output {
+            Destination::Engine(files) => files.write(&weights, &self.output.display().to_string(), session, out),
+            Destination::Weights(file) => file.write_and_name(out, |writer| writer.write_all(&weights.to_bytes())),
         };
         let resumes = "What was saved on the way is kept: the same command resumes there.";
         written.map_err(|error| error.hint_if_any(checkpoint.exists().then_some(resumes)))?;
@@ -214,7 +215,7 @@ impl FitArguments {
     }
 
     fn pattern_set(&self) -> Result<PatternSet, CliError> {
-        let of_run = || self.games.iter().find_map(|run| stored_set(run).ok());
+        let of_run = || self.games.iter().find_map(|run| StoredRun::read(run).ok().map(|run| run.set));
         match &self.patterns {
             Some(name) => set_named(name).context(|| "cannot use the pattern set"),
             None => Ok(of_run().unwrap_or_else(|| PatternSet::built_in("night").expect("it is built in"))),

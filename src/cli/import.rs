@@ -9,8 +9,8 @@ use super::error::{CliError, Context};
 use super::output::Output;
 use super::session::Session;
 use flipside::export::{Target, import, import_files, import_open};
-use flipside::pattern::PatternSet;
 use flipside::text::counted;
+use flipside::train::set_named;
 
 /// Turn another engine's or another trainer's weights into a weight file, without loss
 ///
@@ -30,7 +30,7 @@ pub struct ImportArguments {
     #[arg(required = true)]
     files: Vec<PathBuf>,
 
-    /// For npz, safetensors and json: the pattern set, a built-in name or a TOML file [default: the one that the file's metadata describe]
+    /// For npz, safetensors and json: the pattern set, a built-in name, a TOML file, or a run [default: the one that the file's metadata describe]
     #[arg(long, value_name = "SET")]
     patterns: Option<String>,
 
@@ -57,7 +57,7 @@ impl ImportArguments {
                     return Err(CliError::Usage(format!("weights in {layout} are one file")));
                 };
                 let output = Output::check(&self.output, [&**file])?;
-                let set = self.patterns.as_deref().map(PatternSet::load).transpose();
+                let set = self.patterns.as_deref().map(set_named).transpose();
                 let set = set.context(|| "cannot use the pattern set")?;
                 (output, import_open(layout, file, set.as_ref()).context(cannot)?)
             }

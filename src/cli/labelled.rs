@@ -3,13 +3,12 @@
 use std::io::Write;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use clap::Args;
 
 use super::error::{CliError, Context};
-use super::input::{CUT_OFF, STANDARD_STREAM, each_once, name_of, refuse_own_files};
+use super::input::{CUT_OFF, STANDARD_STREAM, each_once, name_of, refuse_own_files, with_continued};
 use super::meter::Meter;
 use super::output::Output;
 use super::session::Session;
@@ -18,6 +17,7 @@ use flipside::games::{BadGames, KeptGames, Part, has_games_name, is_games_file};
 use flipside::label::{Chosen, Order, PositionFormat, Positions, Target, write_positions};
 use flipside::storage::{check_lasting, read_start};
 use flipside::text::{count, counted};
+use flipside::threads::lock;
 
 /// How positions of kept games are converted.
 #[derive(Args, Debug)]
@@ -202,7 +202,15 @@ fn open(paths: &[PathBuf], session: &Session) -> Result<KeptGames, CliError> {
         );
     }
     let paths: Vec<_> = each_once(paths, session).into_iter().map(Path::to_owned).collect();
-    let games = KeptGames::open(&paths, Part::All, &AtomicBool::new(false)).map_err(unreadable)?;
+    let paths = with_continued(&paths, session);
+    let meter = Mutex::new(Meter::new(session, 0, "games checked"));
+    let tell = |checked| {
+        lock(&meter).show(checked, String::new);
+        false
+    };
+    let games = KeptGames::open(&paths, Part::All, &tell).map_err(unreadable);
+    lock(&meter).finish();
+    let games = games?;
     let games = games.expect("nothing stops it");
     games.cut_off().for_each(|path| session.say(format_args!("{}: {CUT_OFF}", name_of(path))));
     Ok(games)

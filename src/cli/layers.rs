@@ -8,7 +8,7 @@ use super::error::{CliError, Context};
 use flipside::fit::ConfigFault;
 use flipside::pattern::PatternSet;
 use flipside::storage::{MAX_TOML_BYTES, read_text};
-use flipside::train::{ConfigError, Layer, PRESETS, TrainConfig, TrainError, layer, origin, stored_config};
+use flipside::train::{ConfigError, Layer, PRESETS, StoredRun, TrainConfig, TrainError, layer, origin};
 
 /// A configuration that comes with the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -50,7 +50,7 @@ impl Layers {
     /// # Errors
     /// There is no run, or it cannot be read.
     pub fn of_run(directory: &Path) -> Result<Self, TrainError> {
-        let mut config = stored_config(directory)?;
+        let mut config = StoredRun::read(directory)?.config;
         if PatternSet::built_in(&config.patterns).is_none() {
             config.patterns = directory.display().to_string();
         }

@@ -22,7 +22,7 @@ use flipside::report::TensorBoard;
 use flipside::storage::FileError;
 use flipside::text::typed;
 use flipside::train::{
-    Budget, CHECKPOINTS, LAST, Outcome, Resume, TrainConfig, TrainError, TrainEvent, TrainRequest, stored_config, train,
+    Budget, CHECKPOINTS, LAST, Outcome, Resume, StoredRun, TrainConfig, TrainError, TrainEvent, TrainRequest, train,
 };
 
 /// Learn weights from self-play: the main job
@@ -202,8 +202,8 @@ impl TrainArguments {
     /// The configuration, the budget, and what to do with an existing run.
     fn wanted(&self, session: &Session) -> Result<(TrainConfig, Budget, Resume), CliError> {
         if let Some(directory) = &self.resume {
-            let stored = stored_config(directory).map_err(|error| told(error, directory, false))?;
-            return Ok((stored, self.budget.limits(), Resume::Stored));
+            let stored = StoredRun::read(directory).map_err(|error| told(error, directory, false))?;
+            return Ok((stored.config, self.budget.limits(), Resume::Stored));
         }
         let (config, preset_minutes) = self.config(session)?;
         let budget = Some(self.budget.limits()).filter(|budget| !budget.is_none());
@@ -284,7 +284,7 @@ fn told(error: TrainError, run: &Path, has_begun: bool) -> CliError {
         TrainError::File(FileError::Io { .. }) if !has_begun => {
             Some("Fix the cause, then repeat the command.".to_owned())
         }
-        TrainError::File(FileError::Io { .. }) if stored_config(run).is_ok() => Some(
+        TrainError::File(FileError::Io { .. }) if StoredRun::read(run).is_ok() => Some(
             "What was saved is intact: fix the cause, then continue with `flipside train --resume RUN`.".to_owned(),
         ),
         _ => None,

@@ -12,7 +12,7 @@ use super::runs::{latest, resolved, unreadable};
 use super::session::Session;
 use super::signals::stop_on_signals;
 use flipside::text::{count, counted, duration, typed};
-use flipside::train::{TrainEvent, continued_by, parent_of};
+use flipside::train::{StoredRun, TrainEvent};
 use flipside::verify::{VerifyRequest, verify};
 
 /// Prove a run: learn it again from its kept games, and play a share of them again
@@ -20,7 +20,8 @@ use flipside::verify::{VerifyRequest, verify};
 /// Finds games that the run would not have played (a worker that lies, a flipped bit of memory) and files that do not hold what was written
 /// (a flipped bit on disk), and names them in a table: file, numbers of the first and last game, the worker that played them, and the
 /// reason. The run must not be running; nothing in it is changed. Learning again takes as long as it took the run, and as
-/// much room in the folder for temporary files (TMPDIR) as its games take. Exits with 0 if everything is as it should be, with 1 if not.
+/// much room in the folder for temporary files (TMPDIR) as its games take. A run that continues another one can be proved until that one
+/// goes on. Exits with 0 if everything is as it should be, with 1 if not.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside verify runs/latest\n  flipside verify runs/latest --share 1")]
 pub struct VerifyArguments {
@@ -53,10 +54,8 @@ impl VerifyArguments {
         let run = resolved(&self.run.unwrap_or_else(latest));
         let shown = run.display();
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
-        let began_with = match continued_by(&run).map_err(unreadable)? {
-            Some(_) => None,
-            None => parent_of(&run).map_err(unreadable)?,
-        };
+        let stored = StoredRun::read(&run).map_err(unreadable)?;
+        let began_with = stored.parent.filter(|_| stored.continues.is_empty());
         if began_with != from.as_ref().map(|from| from.hash()) {
             return Err(CliError::failure(match from {
                 Some(_) => format!("`{shown}` did not begin with the weights of --from"),

@@ -18,6 +18,7 @@ use super::broker::{FAREWELL, TIMEOUT, pause};
 use super::error::ClusterError;
 use super::state::{Generation, Shared, State};
 use super::streams::RunAtBroker;
+use super::teller::broker_fails;
 use super::wire::{self, Alive, Job, Offer, Proof, to_text};
 use super::{MAX_NAME, is_plain_name};
 use crate::threads::lock;
@@ -111,7 +112,7 @@ impl Network {
             let reader = match self.run.results().await {
                 Ok(reader) => reader,
                 Err(error) => {
-                    self.shared.teller.trouble(&error);
+                    self.shared.teller.trouble(&broker_fails(&error));
                     continue;
                 }
             };
@@ -208,7 +209,11 @@ impl Offers {
                 network.shared.teller.no_trouble();
             }
             Err(error) => {
-                network.shared.teller.trouble(network.shared.teller.forbidden().unwrap_or(&error));
+                let teller = &network.shared.teller;
+                teller.trouble(&match teller.forbidden() {
+                    Some(what) => format!("the broker refuses: {what}"),
+                    None => broker_fails(&error),
+                });
                 self.not_before = Some(Instant::now() + pause(self.failures));
                 self.failures += 1;
             }

@@ -13,7 +13,7 @@ const MAX_FRAMES: usize = (MAX_GAMES / FRAME) as usize;
 /// The games of a generation that are to be played, by frame. Jobs of one frame or more are played here or offered to workers; the first
 /// result of a frame counts.
 #[derive(Debug)]
-pub struct Schedule<T> {
+pub(super) struct Schedule<T> {
     /// The numbers of each frame's games.
     games: Vec<Range<u32>>,
     frames: Vec<Frame>,

@@ -75,24 +75,26 @@ impl Teller {
         self.forbidden.get().map(String::as_str)
     }
 
-    /// Something failed that is tried again. Without a connection that is expected, and not told.
+    /// Something failed, in words, that is tried again. Without a connection that is expected, and not told.
     pub fn trouble(&self, what: &str) {
         let mut troubles = lock(&self.troubles);
         if !self.is_lost() && troubles.len() < MOST_TROUBLES && troubles.insert(what.to_owned()) {
             drop(troubles);
-            // A broker without room says so in some calls, something else in others, and nothing in most.
-            self.tell(&format!(
-                "the broker has trouble ({what}; is its disk full?); trying again, with growing pauses"
-            ));
+            self.tell(&format!("{what}; trying again"));
         }
     }
 
-    /// The broker does what it is asked to.
+    /// The broker does what it is asked to, and has what is needed.
     pub fn no_trouble(&self) {
         if !std::mem::take(&mut *lock(&self.troubles)).is_empty() {
-            self.tell("the broker is back");
+            self.tell("what failed works again");
         }
     }
+}
+
+/// The broker fails at something. Without room it says so in some calls, something else in others, and nothing in most.
+pub(super) fn broker_fails(error: impl fmt::Display) -> String {
+    format!("the broker has trouble ({error}; is its disk full?)")
 }
 
 #[cfg(test)]
@@ -110,17 +112,17 @@ mod tests {
         for what in ["no answer", "no room", "no answer"] {
             teller.trouble(what);
         }
-        assert_eq!((count("no answer"), count("no room"), count("is back")), (1, 1, 0));
+        assert_eq!((count("no answer"), count("no room"), count("works again")), (1, 1, 0));
         teller.no_trouble();
         teller.no_trouble();
         teller.trouble("no answer");
-        assert_eq!((count("no answer"), count("is back")), (2, 1));
+        assert_eq!((count("no answer"), count("works again")), (2, 1));
         // Without a connection, trouble is expected.
         teller.lost();
         teller.lost();
         teller.trouble("no leader");
         teller.back();
-        assert_eq!((count("no leader"), count("no connection"), count("is back")), (0, 1, 2));
+        assert_eq!((count("no leader"), count("no connection"), count("is back")), (0, 1, 1));
         for number in 0..57_000 {
             teller.unreadable("worker `w`", number);
             teller.trouble(&number.to_string());

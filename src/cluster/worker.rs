@@ -17,7 +17,7 @@ use super::error::ClusterError;
 use super::players::Players;
 use super::process_name;
 use super::streams::{ACK_WAIT, RunAtBroker, check_run_name};
-use super::teller::Teller;
+use super::teller::{Teller, broker_fails};
 use super::wire::{self, Alive, Job, MAX_GAMES, Offer, Proof, ResultLine, digest_of};
 use crate::eval::PatternEvaluator;
 use crate::games::frame;
@@ -375,7 +375,7 @@ impl Worker {
             return Ok(known);
         }
         let bytes = self.run.get(name, weights::MAX_BYTES as usize).await;
-        let bytes = bytes.map_err(|reason| Unprepared::For(format!("no weights for a job: {reason}")))?;
+        let bytes = bytes.map_err(|reason| Unprepared::For(format!("there are no weights for a job ({reason})")))?;
         let what = "the weights";
         let file = WeightFile::from_bytes(&bytes).map_err(|error| Unprepared::Never(other_build(what, error)))?;
         let evaluator = file.evaluator().map_err(|error| Unprepared::Never(other_build(what, error)))?;
@@ -413,7 +413,7 @@ impl Worker {
                 // It was finished without these games.
                 Err(_) if self.run.is_finished().await == Some(true) => return,
                 Err(error) => {
-                    self.teller.trouble(&format!("it takes no results: {error}"));
+                    self.teller.trouble(&broker_fails(format_args!("it takes no results: {error}")));
                     sleep(pause(attempt)).await;
                 }
             }

@@ -62,25 +62,10 @@ impl DepthPair {
     }
 }
 
-/// Parameters that cannot be used.
+/// Why parameters cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CalibrationError {
-    /// No pairs, or too many.
-    #[error("{0} depth pairs, expected 1 to {max}", max = Calibration::MAX_PAIRS)]
-    Count(usize),
-    /// A value that no measurement gives.
-    #[error("depth pair {number} ({shallow} for {deep} plies): {reason}")]
-    Pair {
-        /// The pair's number, from 0.
-        number: usize,
-        /// Its shallow depth.
-        shallow: u8,
-        /// Its deep depth.
-        deep: u8,
-        /// What is wrong.
-        reason: &'static str,
-    },
-}
+#[error("{0}")]
+pub struct CalibrationError(String);
 
 /// The parameters of a set of weights: depth pairs that can be used together.
 #[derive(Clone, PartialEq, Debug)]
@@ -96,13 +81,13 @@ impl Calibration {
     /// No pairs, too many, one with a value out of range, or two for the same depths and number of empty squares.
     pub fn new(pairs: Vec<DepthPair>) -> Result<Self, CalibrationError> {
         if pairs.is_empty() || pairs.len() > Self::MAX_PAIRS {
-            return Err(CalibrationError::Count(pairs.len()));
+            return Err(CalibrationError(format!("{} depth pairs, expected 1 to {}", pairs.len(), Self::MAX_PAIRS)));
         }
         for (number, pair) in pairs.iter().enumerate() {
             let twice = || if pairs[..number].iter().any(|other| pair.overlaps(other)) { Err(TWICE) } else { Ok(()) };
             pair.check().and_then(|()| twice()).map_err(|reason| {
                 let &DepthPair { shallow, deep, .. } = pair;
-                CalibrationError::Pair { number, shallow, deep, reason }
+                CalibrationError(format!("depth pair {number} ({shallow} for {deep} plies): {reason}"))
             })?;
         }
         Ok(Self(pairs))
@@ -149,7 +134,9 @@ mod tests {
             let message = refused(pair);
             assert!(message.starts_with("depth pair 1 (") && message.contains(reason), "{pair:?}: {message}");
         }
-        assert_eq!(Calibration::new(vec![]), Err(CalibrationError::Count(0)));
-        assert_eq!(Calibration::new(vec![PAIR; 1025]), Err(CalibrationError::Count(1025)));
+        for count in [0, 1025] {
+            let error = Calibration::new(vec![PAIR; count]).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{count} depth pairs")), "{error}");
+        }
     }
 }

@@ -31,43 +31,6 @@ pub struct Head {
     pub output: [i16; UNITS],
 }
 
-/// A hidden layer that does not fit its model.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum HiddenLayerError {
-    /// A different number of stages than the weights have.
-    #[error("the hidden layer has {found} stages where the weights have {expected}")]
-    Stages {
-        /// Its stages.
-        found: usize,
-        /// The weights'.
-        expected: usize,
-    },
-    /// A stage whose row table does not exist.
-    #[error("the hidden layer's stage {stage} uses row table {number}, counted from 0, but there are only {found}")]
-    Number {
-        /// The stage.
-        stage: usize,
-        /// The number of its row table.
-        number: u8,
-        /// How many there are.
-        found: usize,
-    },
-    /// A different number of rows than the pattern set has weights.
-    #[error("the hidden layer has {found} rows where the pattern set has {expected} weights")]
-    Rows {
-        /// Its rows.
-        found: usize,
-        /// The pattern set's weights.
-        expected: usize,
-    },
-    /// A weight that is too large with a hidden layer.
-    #[error("a weight is above {}, the largest allowed with a hidden layer", HiddenLayer::MAX_WEIGHT)]
-    Weight,
-    /// A bias that could make sums overflow.
-    #[error("a bias of the hidden layer is beyond plus or minus {}", HiddenLayer::MAX_BIAS)]
-    Bias,
-}
-
 impl HiddenLayer {
     /// One more than the index of the last unit with a number other than 0, at least 1. Files of earlier versions have fewer than
     /// [`UNITS`].
@@ -98,24 +61,31 @@ impl HiddenLayer {
     ///
     /// # Errors
     /// The first thing that does not fit.
-    pub fn check(&self, weights: &[Vec<i16>]) -> Result<(), HiddenLayerError> {
+    pub(super) fn check(&self, weights: &[Vec<i16>]) -> Result<(), String> {
         let stages = weights.len();
         if let Some(found) = [self.rows_of_stage.len(), self.heads.len()].into_iter().find(|&found| found != stages) {
-            return Err(HiddenLayerError::Stages { found, expected: stages });
+            return Err(format!("the hidden layer has {found} stages where the weights have {stages}"));
         }
         let missing = |&(_, number): &(usize, &u8)| usize::from(*number) >= self.rows.len();
         if let Some((stage, &number)) = self.rows_of_stage.iter().enumerate().find(missing) {
-            return Err(HiddenLayerError::Number { stage, number, found: self.rows.len() });
+            return Err(format!(
+                "the hidden layer's stage {stage} uses row table {number}, counted from 0, but there are only {}",
+                self.rows.len()
+            ));
         }
         let expected = weights.first().map_or(0, Vec::len);
         if let Some(rows) = self.rows.iter().find(|rows| rows.len() != expected) {
-            return Err(HiddenLayerError::Rows { found: rows.len(), expected });
+            let found = rows.len();
+            return Err(format!("the hidden layer has {found} rows where the pattern set has {expected} weights"));
         }
         if weights.iter().flatten().any(|&weight| weight > Self::MAX_WEIGHT) {
-            return Err(HiddenLayerError::Weight);
+            return Err(format!("a weight is above {}, the largest allowed with a hidden layer", Self::MAX_WEIGHT));
         }
         let mut biases = self.heads.iter().flat_map(|head| head.bias);
         let within = |bias: i16| bias.unsigned_abs() <= Self::MAX_BIAS.unsigned_abs();
-        if biases.all(within) { Ok(()) } else { Err(HiddenLayerError::Bias) }
+        match biases.all(within) {
+            true => Ok(()),
+            false => Err(format!("a bias of the hidden layer is beyond plus or minus {}", Self::MAX_BIAS)),
+        }
     }
 }

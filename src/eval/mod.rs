@@ -22,7 +22,7 @@ pub use accuracy::{Accuracy, accuracy, accuracy_of, static_value, unlimited_stat
 pub use by_empties::ByEmpties;
 pub use calibration::{Calibration, CalibrationError, DepthPair};
 pub use classic::{MobilityEvaluator, SquareEvaluator};
-pub use hidden::{Head, HiddenLayer, HiddenLayerError, Row, UNITS};
+pub use hidden::{Head, HiddenLayer, Row, UNITS};
 pub use model::{Clipping, Model, ModelError, StageMap};
 pub use moments::{Moments, mean};
 pub use pattern::{PatternEvaluator, PatternState};

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::hidden::{HiddenLayer, HiddenLayerError};
+use super::hidden::HiddenLayer;
 use crate::board::Position;
 use crate::pattern::{Layout, LayoutError, PatternSet};
 
@@ -94,7 +94,8 @@ impl StageMap {
 
     fn check(&self) -> Result<(), ModelError> {
         let well_formed = self.of_empties.len() == 61 && *self == Self::grouped(|empties| self.of_empties(empties));
-        if well_formed { Ok(()) } else { Err(ModelError::Stages) }
+        let wanted = "the stages must cover 60 to 0 empties, numbered from 0 in the order in which a game enters them";
+        if well_formed { Ok(()) } else { Err(ModelError(wanted.to_owned())) }
     }
 }
 
@@ -113,39 +114,15 @@ pub struct Model {
     pub hidden: Option<HiddenLayer>,
 }
 
-/// A model whose parts do not fit each other.
+/// Why the parts of a model do not fit each other.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ModelError {
-    /// The pattern set has no layout.
-    #[error(transparent)]
-    Layout(#[from] LayoutError),
-    /// A malformed stage map.
-    #[error("the stages must cover 60 to 0 empties, numbered from 0 in the order in which a game enters them")]
-    Stages,
-    /// A scale of zero.
-    #[error("the scale (weight units per disc) must not be zero")]
-    Scale,
-    /// Weights for a different number of stages.
-    #[error("weights for {found} stages where the stage map has {expected}")]
-    StageCount {
-        /// Stages with weights.
-        found: usize,
-        /// Stages of the map.
-        expected: usize,
-    },
-    /// A different number of weights than the pattern set has.
-    #[error("stage {stage} has {found} weights where the pattern set has {expected}")]
-    WeightCount {
-        /// The stage.
-        stage: usize,
-        /// Its weights.
-        found: usize,
-        /// The pattern set's.
-        expected: usize,
-    },
-    /// A hidden layer that does not fit.
-    #[error(transparent)]
-    Hidden(#[from] HiddenLayerError),
+#[error("{0}")]
+pub struct ModelError(String);
+
+impl From<LayoutError> for ModelError {
+    fn from(error: LayoutError) -> Self {
+        Self(error.to_string())
+    }
 }
 
 /// How many weights were beyond a range, and by how much: what making them fit it has changed.
@@ -219,18 +196,21 @@ impl Model {
     pub fn check(&self, layout: &Layout) -> Result<(), ModelError> {
         self.stages.check()?;
         if self.scale == 0 {
-            return Err(ModelError::Scale);
+            return Err(ModelError("the scale (weight units per disc) must not be zero".to_owned()));
         }
         if self.weights.len() != self.stages.count() {
-            return Err(ModelError::StageCount { found: self.weights.len(), expected: self.stages.count() });
+            let (found, expected) = (self.weights.len(), self.stages.count());
+            return Err(ModelError(format!("weights for {found} stages where the stage map has {expected}")));
         }
         for (stage, weights) in self.weights.iter().enumerate() {
             if weights.len() != layout.weights() {
-                return Err(ModelError::WeightCount { stage, found: weights.len(), expected: layout.weights() });
+                let (found, expected) = (weights.len(), layout.weights());
+                let reason = format!("stage {stage} has {found} weights where the pattern set has {expected}");
+                return Err(ModelError(reason));
             }
         }
         if let Some(hidden) = &self.hidden {
-            hidden.check(&self.weights)?;
+            hidden.check(&self.weights).map_err(ModelError)?;
         }
         Ok(())
     }
@@ -260,7 +240,7 @@ mod tests {
             table.iter().map(|stage| 1 - stage).collect(),
             table.iter().map(|stage| 2 * stage).collect(),
         ] {
-            assert_eq!(StageMap::from_table(&wrong), Err(ModelError::Stages));
+            assert!(StageMap::from_table(&wrong).unwrap_err().to_string().contains("60 to 0 empties"));
         }
     }
 
@@ -320,24 +300,31 @@ mod tests {
             Model { hidden: Some(hidden), ..Model::zero(&set, &stages, 128).unwrap() }.check(&layout)
         };
         assert_eq!(checked(&|_| ()), Ok(()));
-        let of_stages = |found| Err(HiddenLayerError::Stages { found, expected: 4 }.into());
+        let refused = |reason: String| Err(ModelError(reason));
+        let of_stages = |found| refused(format!("the hidden layer has {found} stages where the weights have 4"));
         assert_eq!(checked(&|hidden| hidden.rows_of_stage.truncate(3)), of_stages(3));
         assert_eq!(checked(&|hidden| hidden.heads.push(Head::default())), of_stages(5));
-        let missing = |stage, number, found| Err(HiddenLayerError::Number { stage, number, found }.into());
+        let missing = |stage, number, found| {
+            refused(format!(
+                "the hidden layer's stage {stage} uses row table {number}, counted from 0, but there are only {found}"
+            ))
+        };
         assert_eq!(checked(&|hidden| hidden.rows_of_stage[2] = 2), missing(2, 2, 2));
         assert_eq!(checked(&|hidden| hidden.rows_of_stage[3] = 255), missing(3, 255, 2));
         assert_eq!(checked(&|hidden| hidden.rows.clear()), missing(0, 1, 0));
-        let rows = |found| Err(HiddenLayerError::Rows { found, expected: weights }.into());
+        let rows =
+            |found| refused(format!("the hidden layer has {found} rows where the pattern set has {weights} weights"));
         assert_eq!(checked(&|hidden| hidden.rows[1].push([0; UNITS])), rows(weights + 1));
         assert_eq!(checked(&|hidden| hidden.rows[0].clear()), rows(0));
         for bias in [HiddenLayer::MAX_BIAS + 1, -HiddenLayer::MAX_BIAS - 1, i16::MIN] {
-            assert_eq!(checked(&|hidden| hidden.heads[3].bias[7] = bias), Err(HiddenLayerError::Bias.into()));
+            let error = checked(&|hidden| hidden.heads[3].bias[7] = bias).unwrap_err().to_string();
+            assert!(error.contains("a bias") && error.contains("16384"), "{error}");
         }
         let mut model = Model { hidden: Some(good), ..Model::zero(&set, &stages, 128).unwrap() };
         model.weights[2][1] = HiddenLayer::MAX_WEIGHT;
         assert_eq!(model.check(&layout), Ok(()));
         model.weights[2][1] += 1;
-        assert_eq!(model.check(&layout), Err(HiddenLayerError::Weight.into()));
+        assert!(model.check(&layout).unwrap_err().to_string().contains("a weight is above 32639"));
         assert_eq!(Model { hidden: None, ..model }.check(&layout), Ok(()));
     }
 }

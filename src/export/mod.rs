@@ -22,7 +22,13 @@ pub use engine::Engine;
 pub use open::{OpenLayout, read_open, write_open};
 pub use transfer::{Quantisation, Refusal};
 
+/// The names under which NTest's ten files are written.
+pub fn ntest_names() -> impl Iterator<Item = String> {
+    (0..ntest::FILES).map(ntest::file_name)
+}
+
 use crate::eval::Model;
+use crate::names::UnknownName;
 use crate::pattern::PatternSet;
 use crate::storage::{FileError, read_bounded};
 use crate::weights::{Provenance, WeightFile};
@@ -209,20 +215,16 @@ impl fmt::Display for Target {
     }
 }
 
-/// A name that is not a target's.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is neither an engine ({engines}) nor an open layout ({layouts})",
-    engines = Engine::ALL.map(Engine::name).join(", "),
-    layouts = OpenLayout::ALL.map(OpenLayout::name).join(", ")
-)]
-pub struct UnknownTarget(pub String);
-
 impl FromStr for Target {
-    type Err = UnknownTarget;
+    type Err = UnknownName;
 
-    fn from_str(name: &str) -> Result<Self, UnknownTarget> {
-        let found = name.parse().map(Self::Engine).or_else(|_| name.parse().map(Self::Open));
-        found.map_err(|_| UnknownTarget(name.to_owned()))
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        let found = Self::all().find(|target| target.name().eq_ignore_ascii_case(name));
+        let unknown = || UnknownName {
+            name: name.to_owned(),
+            what: "an engine or an open layout",
+            known: Self::all().map(Self::name).collect(),
+        };
+        found.ok_or_else(unknown)
     }
 }

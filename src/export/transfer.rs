@@ -101,7 +101,7 @@ pub enum Refusal {
 
 /// The command that fits an engine's own set to a run's games.
 fn fitting(engine: &Engine) -> String {
-    format!("`flipside fit RUN --patterns {engine} --teacher RUN/best.fsw -o {engine}.fsw`")
+    format!("`flipside fit RUN --for {engine} -o FILE`")
 }
 
 /// The share of one of our weights in one of the engine's.

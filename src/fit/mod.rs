@@ -21,5 +21,6 @@ pub use config::{ConfigFault, LearnConfig, Start};
 pub use games::{GameFiles, GameFilesError, GameFilesEvent};
 pub use open::kept_games_of;
 pub use request::{FitRequest, check, fit};
-pub use teacher::Teacher;
-pub use work::{FitError, LearnEvent, Lessons, OnEvent, learn, learner_for};
+pub(crate) use teacher::Teacher;
+pub use work::{FitError, LearnEvent};
+pub(crate) use work::{Lessons, learn, learner_for};

@@ -21,7 +21,7 @@ const LEAF_ROOTS: usize = 4;
 
 /// Weights whose searches are learned from.
 #[derive(Debug)]
-pub struct Teacher {
+pub(crate) struct Teacher {
     evaluator: PatternEvaluator,
     strength: Strength,
     student: Option<Student>,

@@ -20,7 +20,7 @@ const CHECKPOINT_SECONDS: f64 = 120.0;
 
 /// What to learn, and how.
 #[derive(Clone, Copy, Debug)]
-pub struct Lessons<'r> {
+pub(crate) struct Lessons<'r> {
     /// How to learn.
     pub config: &'r LearnConfig,
     /// The games to learn from.
@@ -82,7 +82,7 @@ pub enum LearnEvent<'e> {
 }
 
 /// Takes events, and may end the work.
-pub type OnEvent<'s> = dyn FnMut(LearnEvent<'_>) -> Result<(), Stopped> + 's;
+pub(crate) type OnEvent<'s> = dyn FnMut(LearnEvent<'_>) -> Result<(), Stopped> + 's;
 
 /// Why games could not be learned.
 #[derive(Debug, thiserror::Error)]
@@ -132,7 +132,7 @@ impl From<GameFilesError> for FitError {
 }
 
 /// A learner with the stages and the layer that a configuration wants, from an older one or from nothing.
-pub fn learner_for(config: &LearnConfig, layout: &Arc<Layout>, older: Option<Learner>) -> Learner {
+pub(crate) fn learner_for(config: &LearnConfig, layout: &Arc<Layout>, older: Option<Learner>) -> Learner {
     let stages = StageMap::for_set(config.stage_plies(), layout.set());
     let learner = match older {
         Some(learner) if *learner.stages() == stages => learner,
@@ -151,7 +151,7 @@ pub fn learner_for(config: &LearnConfig, layout: &Arc<Layout>, older: Option<Lea
 ///
 /// # Errors
 /// The games; divergence, which makes the learner useless; a stop.
-pub fn learn(
+pub(crate) fn learn(
     lessons: Lessons<'_>,
     learner: &mut Learner,
     begun: &mut Begun,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
@@ -72,6 +72,9 @@ impl BadGames {
     }
 }
 
+/// Hears of a number of games, and says whether to stop.
+type Stops<'s> = dyn Fn(u64) -> bool + Sync + 's;
+
 /// Kept games, checked, and where their frames are: 32 bytes in memory for each frame. No file stays open.
 #[derive(Debug)]
 pub struct KeptGames {
@@ -111,12 +114,13 @@ impl KeptFrame {
 
 impl KeptGames {
     /// Reads and checks all frames of some runs (the files in their folder `games`, by generation) and files, on the threads of the
-    /// current rayon pool. A path that is named twice counts once. If a crash cut off the last frame of a file, the frames before it count. `None` if `stop` was set before the end.
+    /// current rayon pool. A path that is named twice counts once. If a crash cut off the last frame of a file, the frames before it
+    /// count. `stops` is told after each frame how many games have been checked, on any thread; once it answers true, the result is `None`.
     ///
     /// # Errors
     /// A file that cannot be read or is damaged, a folder without kept games, or no game at all.
-    pub fn open(paths: &[PathBuf], part: Part, stop: &AtomicBool) -> Result<Option<Self>, BadGames> {
-        let opened = Self::open_lengths(&lengths(paths)?, part, stop)?;
+    pub fn open(paths: &[PathBuf], part: Part, stops: &Stops<'_>) -> Result<Option<Self>, BadGames> {
+        let opened = Self::open_lengths(&lengths(paths)?, part, stops)?;
         if opened.as_ref().is_some_and(|games| games.frames.is_empty()) {
             let nothing = io::Error::new(io::ErrorKind::NotFound, "there is no kept game in it");
             return Err(BadGames::at(paths.first().map_or(Path::new(""), PathBuf::as_path))(nothing.into()));
@@ -128,8 +132,10 @@ impl KeptGames {
     ///
     /// # Errors
     /// A file that cannot be read or is damaged.
-    pub fn open_lengths(lengths: &[(PathBuf, u64)], part: Part, stop: &AtomicBool) -> Result<Option<Self>, BadGames> {
-        let scan = |file: &(PathBuf, u64)| scan(file, part, stop).map_err(BadGames::at(&file.0));
+    pub fn open_lengths(lengths: &[(PathBuf, u64)], part: Part, stops: &Stops<'_>) -> Result<Option<Self>, BadGames> {
+        let checked = AtomicU64::new(0);
+        let stops = |games| stops(checked.fetch_add(games, Relaxed) + games);
+        let scan = |file: &(PathBuf, u64)| scan(file, part, &stops).map_err(BadGames::at(&file.0));
         let scanned: Vec<Result<_, _>> = lengths.par_iter().map(scan).collect();
         let (mut files, mut frames, mut games) = (Vec::new(), Vec::new(), 0);
         for scanned in scanned {
@@ -210,13 +216,13 @@ fn lengths(paths: &[PathBuf]) -> Result<Vec<(PathBuf, u64)>, BadGames> {
 type Scanned = (KeptFile, Vec<(KeptFrame, u32)>);
 
 /// The frames within the length of a file; `None` if stopped.
-fn scan((path, length): &(PathBuf, u64), part: Part, stop: &AtomicBool) -> Result<Option<Scanned>, GamesError> {
+fn scan((path, length): &(PathBuf, u64), part: Part, stops: &Stops<'_>) -> Result<Option<Scanned>, GamesError> {
     let mut file = KeptFile { path: path.clone(), length: *length, generation: 0, is_cut_off: false };
-    let mut frames = Vec::new();
+    let (mut frames, mut is_stopped) = (Vec::new(), false);
     let mut read = || {
         let mut reader = GamesReader::open(path)?;
         file.generation = reader.header().generation;
-        while reader.offset() < *length && !stop.load(Relaxed) {
+        while reader.offset() < *length && !is_stopped {
             let at = reader.offset();
             let Some(raw) = reader.next_frame()? else { break };
             if reader.offset() > *length {
@@ -227,6 +233,7 @@ fn scan((path, length): &(PathBuf, u64), part: Part, stop: &AtomicBool) -> Resul
             let labels = (first..).zip(raw.labels()?);
             let positions = labels.filter(|(number, _)| part.has(*number)).map(|(_, labels)| u32::from(labels)).sum();
             frames.push((KeptFrame { at, file: 0, first: raw.first(), game: 0, positions }, raw.len() as u32));
+            is_stopped = stops(raw.len() as u64);
         }
         Ok(())
     };
@@ -234,7 +241,7 @@ fn scan((path, length): &(PathBuf, u64), part: Part, stop: &AtomicBool) -> Resul
         Err(GamesError::Torn { .. }) => file.is_cut_off = true,
         read => read?,
     }
-    Ok((!stop.load(Relaxed)).then_some((file, frames)))
+    Ok((!is_stopped).then_some((file, frames)))
 }
 
 /// The frame at byte `at` of a file.

@@ -213,7 +213,7 @@ mod tests {
 
     fn read(paths: &[PathBuf], part: Part, target: Target, order: Order) -> Vec<LabelledPosition> {
         let stop = AtomicBool::new(false);
-        let games = Arc::new(KeptGames::open(paths, part, &stop).unwrap().unwrap());
+        let games = Arc::new(KeptGames::open(paths, part, &|_| false).unwrap().unwrap());
         let positions = Positions::new(games, target, order);
         let mut all = Vec::new();
         while let Some((chunk, skipped)) = positions.chunk_at(all.len() as u64) {
@@ -298,12 +298,13 @@ mod tests {
     fn what_is_cut_off_or_appended_does_not_count_and_damage_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let (paths, stop) = (kept(folder.path()), AtomicBool::new(false));
-        let open = |paths: &[PathBuf]| KeptGames::open(paths, Part::All, &stop).map(|games| Arc::new(games.unwrap()));
+        let open =
+            |paths: &[PathBuf]| KeptGames::open(paths, Part::All, &|_| false).map(|games| Arc::new(games.unwrap()));
         let whole = open(&paths).unwrap();
         let bytes = fs::read(&paths[1]).unwrap();
         // A path that is named twice counts once, whatever follows the part that was opened.
         OpenOptions::new().append(true).open(&paths[0]).unwrap().write_all(&frame(70, &[])).unwrap();
-        let again = KeptGames::open_lengths(&whole.lengths(), Part::All, &stop).unwrap().unwrap();
+        let again = KeptGames::open_lengths(&whole.lengths(), Part::All, &|_| false).unwrap().unwrap();
         assert_eq!(again.frames().len(), whole.frames().len());
         assert_eq!(open(&[&paths[..], &paths[..1]].concat()).unwrap().frames().len(), whole.frames().len() + 1);
 

@@ -75,7 +75,7 @@ impl<'b> RecordFile<'b> {
     }
 
     /// Whether solving its positions may take long: then batches should be small, since a stop loses one.
-    pub fn is_slow(&self) -> bool {
+    fn is_slow(&self) -> bool {
         self.exact_empties > EASY_EMPTIES
     }
 

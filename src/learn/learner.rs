@@ -13,40 +13,14 @@ use super::pass::{Diverged, LIMIT, Pass};
 use super::samples::SampleSet;
 use super::step::StepRule;
 use super::validation::{PassLoss, Sums, Validation};
-use crate::eval::{Clipping, HiddenLayer, Model, ModelError, Score, StageMap};
+use crate::eval::{Clipping, HiddenLayer, Model, Score, StageMap};
 use crate::memory::prefer_huge_pages;
 use crate::pattern::Layout;
 
-/// Weights that a learner cannot start from.
+/// Why a learner cannot start from weights.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum StartError {
-    /// They belong to another pattern set.
-    #[error(
-        "they belong to the pattern set `{weights}`, not to the one being learned, `{learned}`: `--patterns` chooses the set"
-    )]
-    OtherSet {
-        /// The name of their set.
-        weights: String,
-        /// The name of the set being learned.
-        learned: String,
-    },
-    /// They do not fit the pattern set.
-    #[error(transparent)]
-    Model(#[from] ModelError),
-    /// A weight is absurdly large.
-    #[error(
-        "weight {weight} of stage {stage} is {value:.2} discs, and learning allows at most {LIMIT} either way. No \
-         configuration is worth that much: the weights may be damaged, or imported as those of the wrong engine"
-    )]
-    TooLarge {
-        /// The stage.
-        stage: usize,
-        /// The weight's number in the stage.
-        weight: usize,
-        /// Its value in discs.
-        value: f32,
-    },
-}
+#[error("{0}")]
+pub struct StartError(String);
 
 /// The whole state of a learner, for checkpoints.
 #[derive(Clone, PartialEq, Debug)]
@@ -91,11 +65,6 @@ impl Learner {
         Self { features: Features::new(layout), stages, overlap: 0, loss: Loss::default(), rule, cells, hidden }
     }
 
-    /// Whether it has a hidden layer.
-    pub fn has_hidden_layer(&self) -> bool {
-        self.hidden.is_some()
-    }
-
     /// Adds a new hidden layer, if there is none.
     #[must_use]
     pub fn with_hidden_layer(mut self) -> Self {
@@ -111,14 +80,20 @@ impl Learner {
     pub fn from_model(layout: Arc<Layout>, model: &Model, rule: StepRule) -> Result<Self, StartError> {
         if !layout.set().is_like(&model.set) {
             let (weights, learned) = (model.set.name.clone(), layout.set().name.clone());
-            return Err(StartError::OtherSet { weights, learned });
+            return Err(StartError(format!(
+                "they belong to the pattern set `{weights}`, not to the one being learned, `{learned}`: `--patterns` chooses the set"
+            )));
         }
-        model.check(&layout)?;
+        model.check(&layout).map_err(|error| StartError(error.to_string()))?;
         let learned = rule.learned();
         let discs = |weight: i16| f32::from(weight) / f32::from(model.scale);
         for (stage, weights) in model.weights.iter().enumerate() {
             if let Some(weight) = weights.iter().position(|&weight| discs(weight).abs() > LIMIT) {
-                return Err(StartError::TooLarge { stage, weight, value: discs(weights[weight]) });
+                return Err(StartError(format!(
+                    "weight {weight} of stage {stage} is {:.2} discs, and learning allows at most {LIMIT} either way. No configuration \
+                     is worth that much: the weights may be damaged, or imported as those of the wrong engine",
+                    discs(weights[weight])
+                )));
             }
         }
         let learn_stage = |weights: &Vec<i16>| {
@@ -182,21 +157,8 @@ impl Learner {
     /// # Errors
     /// If a weight is NaN or has become too large; the learner is useless then.
     pub fn pass(&mut self, samples: &SampleSet, scale: f32) -> Result<PassLoss, Diverged> {
-        let loss = self.pass_until(samples, scale, &AtomicBool::new(false))?;
+        let loss = self.pass_in_parts(samples, [scale; 2], &AtomicBool::new(false), &mut Vec::new())?;
         Ok(loss.expect("nothing stops this pass"))
-    }
-
-    /// [`Self::pass`], but returns `None` soon after `stop` is set; the learner is useless then.
-    ///
-    /// # Errors
-    /// As [`Self::pass`].
-    pub fn pass_until(
-        &mut self,
-        samples: &SampleSet,
-        scale: f32,
-        stop: &AtomicBool,
-    ) -> Result<Option<PassLoss>, Diverged> {
-        self.pass_in_parts(samples, [scale; 2], stop, &mut Vec::new())
     }
 
     /// [`Self::pass`] with steps that change from the first of `scales` to the second. Returns `None` soon after `stop` is set; `learned`

@@ -10,7 +10,7 @@ use crate::board::{Diagram, Side, Square};
 use crate::record::MoveNote;
 
 /// An engine driven over GTP. Answers may lack the empty line after them, and other lines between answers are ignored.
-pub struct GtpPlayer {
+pub(super) struct GtpPlayer {
     command: String,
     limits: ProcessLimits,
     process: Option<EngineProcess>,

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 const SCRIPT: &str = "trap '' HUP INT TERM; read -r line; kill -9 0";
 
 /// The guard of an engine, or of processes that end together. Dropping it kills the group.
-pub struct Guard(Option<Child>);
+pub(super) struct Guard(Option<Child>);
 
 impl Guard {
     /// Starts a guard.

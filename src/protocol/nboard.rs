@@ -18,7 +18,8 @@ use crate::record::{Game, MoveNote, tree};
 use crate::search::{Analysis, Limits};
 
 /// Answers commands until `quit` or the end of the input. At the end of the input, the commands still waiting are answered with at most
-/// a second of thinking each. Unknown commands are ignored, as the protocol demands; invalid ones are answered with a `status` line.
+/// a second of thinking each. Unknown commands are ignored, as the protocol demands; invalid ones are answered with a `status` line. After
+/// a game or a move that cannot be read, no position is searched until a game is set.
 ///
 /// # Errors
 /// Errors of the reader or the writer.
@@ -29,7 +30,8 @@ pub fn serve(
 ) -> Result<(), ServeError> {
     let listener = Listener::start(input, interrupts)?;
     let (depth, hurry) = (engine.strength().depth, listener.hurry());
-    let mut session = Session { engine, output, game: Game::new(Diagram::START), learned: false, depth, hurry };
+    let mut session =
+        Session { engine, output, game: Game::new(Diagram::START), is_lost: false, learned: false, depth, hurry };
     session.engine.new_game();
     while let Some(line) = listener.next() {
         let line = line?;
@@ -75,6 +77,8 @@ struct Session<'a, E: Engine, W: Write> {
     engine: &'a mut E,
     output: W,
     game: Game,
+    /// Whether a game or a move could not be read, so that the other side is at a position that is not known here.
+    is_lost: bool,
     /// Whether the engine was given the finished game.
     learned: bool,
     depth: u32,
@@ -93,6 +97,9 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
                 ("depth", text) => self.set_depth(text),
                 _ => Ok(()),
             },
+            "move" | "hint" | "go" | "learn" | "analyze" if self.is_lost => self.complain(
+                "the position is not known, as a game or a move before could not be read; expected `set game`",
+            ),
             "move" => self.play(argument),
             "hint" => self.hint(argument),
             "go" => self.go(),
@@ -125,6 +132,12 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
         }
     }
 
+    /// A game or a move that cannot be read.
+    fn lose(&mut self, error: &str) -> io::Result<()> {
+        self.is_lost = true;
+        self.complain(error)
+    }
+
     fn set_game(&mut self, text: &str) -> io::Result<()> {
         match tree::read(text.as_bytes()).next() {
             Some(Ok(game)) => {
@@ -137,10 +150,11 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
                 }
                 self.learned &= goes_on && now == before;
                 self.game = game;
+                self.is_lost = false;
                 Ok(())
             }
-            Some(Err(error)) => self.complain(&error.to_string()),
-            None => self.complain("expected a game in GGF after `set game`"),
+            Some(Err(error)) => self.lose(&error.to_string()),
+            None => self.lose("expected a game in GGF after `set game`"),
         }
     }
 
@@ -148,7 +162,7 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
         let square = text.split('/').next().unwrap_or_default().trim();
         if is_pass(square) {
             if !self.game.pass_is_due() {
-                return self.complain("no pass is due");
+                return self.lose("no pass is due");
             }
             self.game.note_pass();
             return Ok(());
@@ -158,7 +172,7 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
             Err(error) => Err(error.to_string()),
         };
         self.learn();
-        played.or_else(|error| self.complain(&error))
+        played.or_else(|error| self.lose(&error))
     }
 
     /// Gives the game to the engine, once, when it is over.

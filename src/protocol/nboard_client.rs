@@ -10,7 +10,7 @@ use crate::board::{Diagram, Square};
 use crate::record::{Game, MoveNote, write_ggf};
 
 /// An engine driven over NBoard 2. It is sent the whole game before each of its moves.
-pub struct NBoardPlayer {
+pub(super) struct NBoardPlayer {
     command: String,
     limits: ProcessLimits,
     process: Option<EngineProcess>,

@@ -17,7 +17,7 @@ use crate::board::{Diagram, Side, Square, Transcript, excerpt};
 const FORMAT: &str = "flipside games";
 
 /// The version of the format that is written, and the only one that is read.
-pub const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// The longest line, in bytes.
 pub(crate) const LONGEST_LINE: usize = 1 << 16;
@@ -28,7 +28,7 @@ pub type Settings = BTreeMap<String, Value>;
 /// A line of the file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Line {
+pub(crate) enum Line {
     /// The first line.
     Log(Header),
     /// A player. They are numbered from 0 in the order of their lines.
@@ -39,7 +39,7 @@ pub enum Line {
 
 /// What the file is.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Header {
+pub(crate) struct Header {
     /// `flipside games`.
     pub format: String,
     /// The version of the format.
@@ -62,7 +62,7 @@ pub(crate) const NOT_INTRODUCED: &str = "its players are not two of those introd
 
 /// A game.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct GameLine {
+pub(crate) struct GameLine {
     /// Black's number.
     pub black: usize,
     /// White's number.

@@ -12,7 +12,7 @@ use super::status::{RunState, Status};
 use crate::board::Position;
 use crate::eval::{Accuracy, PatternEvaluator, accuracy, static_value, strongest_configurations};
 use crate::games::{GamesReader, games_file};
-use crate::train::{BEST, LAST, TrainError, parent_of};
+use crate::train::{BEST, LAST, TrainError};
 use crate::weights::WeightFile;
 
 /// All figures of a run.
@@ -163,7 +163,7 @@ impl Figures {
             weights_fault: weights.as_ref().err().cloned(),
             weights: weights.ok(),
             config: log.config.to_toml(),
-            parent: parent_of(directory)?,
+            parent: log.parent.clone(),
             builds: history.builds.clone(),
             earlier_ends,
         })

@@ -9,7 +9,7 @@ use super::history::{Ending, History};
 use crate::clock::unix_seconds;
 use crate::games::{games_file, games_in};
 use crate::storage::FileError;
-use crate::train::{Live, TrainConfig, TrainError, events, metrics, stored_config};
+use crate::train::{Live, StoredRun, TrainConfig, TrainError, events, metrics};
 
 /// A run as its directory shows it.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub struct RunLog {
     pub directory: PathBuf,
     /// The run's configuration.
     pub config: TrainConfig,
+    /// The hash of the weights it began with, if any.
+    pub parent: Option<String>,
     /// What happened.
     pub history: History,
     /// What the process that works on it is doing; [`Live::of_run`].
@@ -38,12 +40,12 @@ impl RunLog {
     pub fn read(directory: &Path) -> Result<Self, TrainError> {
         // First of all: a run that ends meanwhile must not look broken off.
         let live = Live::of_run(directory);
-        let config = stored_config(directory)?;
+        let StoredRun { config, parent, .. } = StoredRun::read(directory)?;
         let events: Vec<_> = events(&metrics(directory)?).collect();
         let history = History::of(&events);
         let (last_sign, bytes) = written(directory).map_err(FileError::io(directory))?;
         let at_hand = games_in(&games_file(directory, history.generations));
-        Ok(Self { directory: directory.to_owned(), config, history, live, last_sign, bytes, at_hand })
+        Ok(Self { directory: directory.to_owned(), config, parent, history, live, last_sign, bytes, at_hand })
     }
 
     /// Whether a process is working on it.

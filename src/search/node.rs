@@ -8,7 +8,7 @@ use crate::eval::{Evaluator, Score};
 
 /// A position, its moves, and the evaluator's state of it.
 #[derive(Clone, Debug)]
-pub struct Node<S> {
+pub(super) struct Node<S> {
     pub(super) position: Position,
     pub(super) moves: Bitboard,
     /// Where the last move went; a1 if there was none.

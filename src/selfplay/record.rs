@@ -59,42 +59,9 @@ pub struct Replay {
 }
 
 /// Why moves and labels are not a game.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum GameError {
-    /// A move against the rules.
-    #[error("move {number}: {reason}")]
-    Illegal {
-        /// Number of the move, from 1.
-        number: usize,
-        /// What is wrong with it.
-        reason: IllegalMove,
-    },
-    /// A principal variation against the rules.
-    #[error("the principal variation at move {number}: {reason}")]
-    Line {
-        /// Number of the move, from 1.
-        number: usize,
-        /// What is wrong with it.
-        reason: IllegalMove,
-    },
-    /// A value beyond 64 discs.
-    #[error("the value of label {label} is beyond 64 discs")]
-    Value {
-        /// Number of the label, from 1.
-        label: usize,
-    },
-    /// More labels than moves.
-    #[error("{labels} labels for {moves} moves")]
-    Labels {
-        /// Labels.
-        labels: usize,
-        /// Moves.
-        moves: usize,
-    },
-    /// The game stops before its end.
-    #[error("the game stops after {0} moves, before its end")]
-    Unfinished(usize),
-}
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct GameError(String);
 
 impl GameRecord {
     /// A game from all its moves, without passes, and its labels, which belong to the positions before the last moves. The moves
@@ -104,10 +71,10 @@ impl GameRecord {
     /// The first thing that is wrong.
     pub fn new(moves: Vec<Square>, labels: Vec<Label>) -> Result<Self, GameError> {
         if labels.len() > moves.len() {
-            return Err(GameError::Labels { labels: labels.len(), moves: moves.len() });
+            return Err(GameError(format!("{} labels for {} moves", labels.len(), moves.len())));
         }
         if let Some(label) = labels.iter().position(|label| label.value.0.abs() > Score::MAX.0) {
-            return Err(GameError::Value { label: label + 1 });
+            return Err(GameError(format!("the value of label {} is beyond 64 discs", label + 1)));
         }
         let game = Self { moves, labels };
         game.play_through(|_| ())?;
@@ -146,13 +113,17 @@ impl GameRecord {
             if let Some(Label { value, kind, line }) = i.checked_sub(self.opening()).map(|label| &self.labels[label]) {
                 let Diagram { position, side } = diagram;
                 let leaf = if line.is_empty() { Ok(None) } else { leaf(diagram, line) };
-                let leaf = leaf.map_err(|reason| GameError::Line { number, reason })?;
+                let leaf =
+                    leaf.map_err(|reason| GameError(format!("the principal variation at move {number}: {reason}")))?;
                 each(Ply { position, side, value: *value, kind: *kind, leaf });
             }
-            let next = diagram.try_play(to).map_err(|reason| GameError::Illegal { number, reason })?;
+            let next = diagram.try_play(to).map_err(|reason| GameError(format!("move {number}: {reason}")))?;
             diagram = next.pass_if_needed();
         }
-        if diagram.position.moves() == 0 { Ok(diagram) } else { Err(GameError::Unfinished(self.moves.len())) }
+        match diagram.position.moves() {
+            0 => Ok(diagram),
+            _ => Err(GameError(format!("the game stops after {} moves, before its end", self.moves.len()))),
+        }
     }
 }
 

@@ -79,19 +79,6 @@ pub enum TrainError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Games that this run has learned are missing.
-    #[error(
-        "{} has {found} games, and the run has learned {wanted}. Restore a copy if you have one; `flipside train --from` begins a new run \
-         with this one's weights", path.display()
-    )]
-    GamesMissing {
-        /// The file.
-        path: PathBuf,
-        /// Games in it.
-        found: u64,
-        /// Games that were in it.
-        wanted: u64,
-    },
     /// A file of something else where this run's games should be.
     #[error(
         "{0} does not hold games of this run and generation: it is of another run, generation or version, or something else. \

@@ -29,7 +29,7 @@ pub(super) struct Identity {
 /// The generations of an earlier run that a run continues from.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Earlier {
-    /// Where that run is. Not a part of the identity: runs may be moved.
+    /// Where that run was. Not a part of the identity: runs may be moved.
     pub directory: PathBuf,
     /// Its name.
     pub run: String,
@@ -37,6 +37,23 @@ pub(super) struct Earlier {
     pub first: u32,
     /// By generation, the number of games and the SHA-256 of their file.
     pub games: Vec<(u32, String)>,
+}
+
+impl Earlier {
+    /// The generation after its last one.
+    pub fn end(&self) -> u32 {
+        self.first + self.games.len() as u32
+    }
+
+    /// Where that run is, seen from the directory of a run that continues it: where it was, or else beside this one, if both were moved.
+    pub fn found_from(&self, directory: &Path) -> PathBuf {
+        let beside = || {
+            let folder = std::fs::canonicalize(directory).ok()?.parent()?.to_owned();
+            Some(folder.join(self.directory.file_name()?)).filter(|beside| beside.is_dir())
+        };
+        let moved = if self.directory.is_dir() { None } else { beside() };
+        moved.unwrap_or_else(|| self.directory.clone())
+    }
 }
 
 impl Identity {
@@ -127,20 +144,34 @@ impl Marker {
     }
 }
 
-/// The configuration of the run in a directory, whether it is running or not, and whatever its `config.toml` says.
-///
-/// # Errors
-/// There is no run, or it cannot be read.
-pub fn stored_config(directory: &Path) -> Result<TrainConfig, TrainError> {
-    Marker::read(directory)?.config(directory)
+/// What a run is, as it was begun, whether it is running or not, and whatever its `config.toml` says.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StoredRun {
+    /// Its configuration.
+    pub config: TrainConfig,
+    /// Its pattern set.
+    pub set: PatternSet,
+    /// The hash of the weights it began with, if any.
+    pub parent: Option<String>,
+    /// The directories of the runs that it continues, the first of them first.
+    pub continues: Vec<PathBuf>,
+    /// The first generation of its own: those before are of the runs that it continues.
+    pub first: u32,
 }
 
-/// The pattern set of the run in a directory.
-///
-/// # Errors
-/// There is no run, or it cannot be read.
-pub fn stored_set(directory: &Path) -> Result<PatternSet, TrainError> {
-    Ok(Marker::read(directory)?.set)
+impl StoredRun {
+    /// Reads what the run in a directory is.
+    ///
+    /// # Errors
+    /// There is no run, or it cannot be read.
+    pub fn read(directory: &Path) -> Result<Self, TrainError> {
+        let marker = Marker::read(directory)?;
+        let config = marker.config(directory)?;
+        let Marker { identity: Identity { parent, continues, .. }, set, .. } = marker;
+        let first = continues.last().map_or(0, Earlier::end);
+        let continues = continues.iter().map(|earlier| earlier.found_from(directory)).collect();
+        Ok(Self { config, set, parent, continues, first })
+    }
 }
 
 /// The pattern set that a name stands for: built in, a TOML file, or the directory of a run.
@@ -150,7 +181,7 @@ pub fn stored_set(directory: &Path) -> Result<PatternSet, TrainError> {
 pub fn set_named(name: &str) -> Result<PatternSet, TrainError> {
     let directory = Path::new(name);
     if PatternSet::built_in(name).is_none() && directory.is_dir() {
-        return stored_set(directory);
+        return Ok(Marker::read(directory)?.set);
     }
     Ok(PatternSet::load(name)?)
 }
@@ -163,22 +194,6 @@ impl TrainConfig {
     pub fn pattern_set(&self) -> Result<PatternSet, TrainError> {
         set_named(&self.patterns)
     }
-}
-
-/// The hash of the weights that the run in a directory began with, if any.
-///
-/// # Errors
-/// There is no run, or it cannot be read.
-pub fn parent_of(directory: &Path) -> Result<Option<String>, TrainError> {
-    Ok(Marker::read(directory)?.identity.parent)
-}
-
-/// The directory of the run that the run in a directory continues, if any.
-///
-/// # Errors
-/// There is no run, or it cannot be read.
-pub fn continued_by(directory: &Path) -> Result<Option<PathBuf>, TrainError> {
-    Ok(Marker::read(directory)?.identity.continues.pop().map(|older| older.directory))
 }
 
 /// SHA-256 of a pattern set in hexadecimal. Comments in its file do not count.

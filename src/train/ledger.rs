@@ -37,12 +37,14 @@ pub(super) struct Ledger {
 impl Ledger {
     /// That of a run in a directory.
     pub fn new(directory: &Path, identity: &Identity) -> Self {
-        Self { directory: directory.to_owned(), run: identity.run(), continues: identity.continues.clone() }
+        let mut continues = identity.continues.clone();
+        continues.iter_mut().for_each(|earlier| earlier.directory = earlier.found_from(directory));
+        Self { directory: directory.to_owned(), run: identity.run(), continues }
     }
 
     /// The first generation of this run itself.
     pub fn first(&self) -> u32 {
-        self.continues.last().map_or(0, |last| last.first + last.games.len() as u32)
+        self.continues.last().map_or(0, Earlier::end)
     }
 
     fn earlier(&self, generation: u32) -> Option<(&Earlier, &(u32, String))> {
@@ -85,15 +87,22 @@ impl Ledger {
             let wanted = self.games(generation..generation + 1, config);
             let games = match self.earlier(generation) {
                 Some((earlier, (games, hash))) => {
+                    let name = earlier.directory.display();
+                    if !path.is_file() {
+                        let reason = format!("the run {name}, which this one continues, is not there: put it back");
+                        return Err(TrainError::damaged(&path, reason));
+                    }
                     if games_hash(&path)? != *hash {
-                        let name = earlier.directory.display();
                         return Err(TrainError::damaged(&path, format!("the games of {name} have changed")));
                     }
                     u64::from(*games)
                 }
                 None => self.checked(generation, wanted)?,
             };
-            if games == wanted { Ok(()) } else { Err(TrainError::GamesMissing { path, found: games, wanted }) }
+            if games == wanted {
+                return Ok(());
+            }
+            Err(TrainError::damaged(&path, format!("it has {games} games, and the run has learned {wanted}")))
         })
     }
 

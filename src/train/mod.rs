@@ -51,7 +51,7 @@ pub use error::TrainError;
 pub(crate) use event::events;
 pub use event::{Anchor, GateMatch, TrainEvent};
 pub use gate::SUPERIORITY;
-pub use identity::{continued_by, parent_of, set_named, stored_config, stored_set};
+pub use identity::{StoredRun, set_named};
 pub use keeper::Sink;
 pub use live::Live;
 pub use live::{LOCK, host_name};

@@ -105,7 +105,9 @@ impl Wanted {
             }
             Some((directory, older)) => {
                 let begun = stored.map(|stored| &stored.identity);
-                match begun.filter(|begun| begun.continues.last().is_some_and(|last| is_in(last, directory))) {
+                match begun.filter(|begun| {
+                    begun.continues.last().is_some_and(|last| is_in(&last.found_from(request.directory), directory))
+                }) {
                     // It began when the older run had come less far, perhaps.
                     Some(begun) => {
                         (identity.parent, identity.continues) = (begun.parent.clone(), begun.continues.clone())
@@ -124,8 +126,8 @@ impl Wanted {
     }
 }
 
-fn is_in(earlier: &Earlier, directory: &Path) -> bool {
-    std::fs::canonicalize(directory).is_ok_and(|directory| directory == earlier.directory)
+fn is_in(earlier: &Path, directory: &Path) -> bool {
+    std::fs::canonicalize(directory).is_ok_and(|directory| directory == earlier)
 }
 
 /// Where a run begins that continues another one.

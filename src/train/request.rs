@@ -69,7 +69,7 @@ pub enum Resume {
     /// Resume it if it is the same: with the same configuration, from the same weights. The budget counts from the beginning of the
     /// run.
     Same,
-    /// Resume what is there, whatever it began with. The configuration is the [stored one](super::stored_config). The budget is added to
+    /// Resume what is there, whatever it began with. The configuration is the [stored one](super::StoredRun). The budget is added to
     /// what the run has used; an empty budget means the last one it was given.
     Stored,
 }

@@ -36,7 +36,7 @@ fn run_with_games() -> tempfile::TempDir {
 /// The same by the library.
 fn expected(run: &str, target: Target, shuffle: Option<u64>) -> Vec<LabelledPosition> {
     let stop = AtomicBool::new(false);
-    let games = KeptGames::open(&[PathBuf::from(run)], Part::All, &stop).unwrap().unwrap();
+    let games = KeptGames::open(&[PathBuf::from(run)], Part::All, &|_| false).unwrap().unwrap();
     let positions = Positions::new(Arc::new(games), target, Order { shuffle, ..Order::default() });
     positions.chunk(0, &stop).unwrap().unwrap()
 }
@@ -207,6 +207,15 @@ fn shards_are_parts_of_one_file() {
     fs::create_dir(path("other-00002.npy")).unwrap();
     refused(call("1000", "npy", &path("other.npy")), 1);
     assert!(!Path::new(&path("other-00000.npy")).exists());
+}
+
+#[test]
+fn the_games_being_checked_are_counted_on_the_screen() {
+    let folder = run_with_games();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let output = run_with(&["convert", &path("run"), "--to", "npy", "-o", &path("p.npy"), "--progress", "always"], "");
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && talk.contains("games checked"), "{talk}");
 }
 
 #[test]

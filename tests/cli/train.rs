@@ -284,6 +284,27 @@ fn a_plain_call_is_a_new_run_and_latest_is_the_newest() {
     let shown = program().current_dir(lab.0.path()).args(["config", "--run", run]).output();
     let shown = String::from_utf8(shown.unwrap().stdout).unwrap();
     assert!(shown.contains("\npairs = 2\n"), "{shown}");
+    // The games of the older run are the newer one's too.
+    let fit = |runs: &[&str], output: &str| {
+        let mut command = program();
+        command.current_dir(lab.0.path()).arg("fit").args(runs).args(["--epochs", "1", "-o", output]);
+        let output = finish(command, "");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    fit(&[run], "one.fsw");
+    fit(&[&folder(0), run], "both.fsw");
+    let read = |name: &str| fs::read(lab.0.path().join(name)).unwrap();
+    assert!(read("one.fsw") == read("both.fsw"));
+    // Wherever a pattern set is named, a run may be.
+    for arguments in [
+        ["export", "--to", "npz", run, "-o", "weights.npz", "--threads", "1"],
+        ["import", "--from", "npz", "weights.npz", "--patterns", run, "-o", "back.fsw"],
+    ] {
+        let mut command = program();
+        command.current_dir(lab.0.path()).args(arguments);
+        let output = finish(command, "");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
     // A run has its pattern set: its file is not needed to repeat it, nor to fit its games.
     fs::write(lab.0.path().join("again.toml"), shown).unwrap();
     let (code, _, talk) = train(&["--config", "again.toml", "--generations", "1"]);

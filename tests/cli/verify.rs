@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use flipside::games::{GamesHeader, GamesReader, frame};
 use flipside::selfplay::SelfPlay;
-use flipside::train::stored_config;
+use flipside::train::StoredRun;
 use flipside::weights::WeightFile;
 
 use crate::support::*;
@@ -35,6 +35,26 @@ fn verified(run: &Path, share: &str) -> (Option<i32>, Vec<Vec<String>>, String) 
 
 fn games_file(run: &Path, generation: u32) -> PathBuf {
     run.join(format!("games/{generation:08}.fsg"))
+}
+
+/// Nobody is accused because the beginning cannot be learned again.
+#[test]
+fn a_continued_run_is_proved_until_the_older_one_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let older = trained(folder.path());
+    let train = |arguments: &[&str]| {
+        let mut command = program();
+        command.current_dir(folder.path()).args(["train", "--quiet"]).args(arguments);
+        assert!(finish(command, "").status.success());
+    };
+    train(&["--continue", "run", "--run", "newer", "--seed", "6", "--generations", "1"]);
+    let newer = older.with_file_name("newer");
+    let (code, rows, said) = verified(&newer, "0.5");
+    assert_eq!((code, rows.len()), (Some(0), 0), "{said}");
+    train(&["--resume", "run", "--generations", "1"]);
+    let (code, rows, said) = verified(&newer, "0.5");
+    assert_eq!((code, rows.len()), (Some(1), 0), "{said}");
+    assert!(said.contains("has gone on since"), "{said}");
 }
 
 #[test]
@@ -75,7 +95,7 @@ fn games_that_the_run_would_not_have_played_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let run = trained(folder.path());
     // The second frame of the first generation, whose weights know nothing yet, is replaced by games of another seed.
-    let config = stored_config(&run).unwrap();
+    let config = StoredRun::read(&run).unwrap().config;
     let mut file = GamesReader::open(games_file(&run, 0)).unwrap();
     let mut frames = Vec::new();
     while let Some(kept) = file.next_frame().unwrap() {

@@ -309,6 +309,7 @@ fn a_worker_that_cannot_have_weights_says_so_and_takes_the_next_job() {
     worker.signal(rustix::process::Signal::TERM);
     let said = worker.ends_with(75);
     assert!((1..3).contains(&said.matches("no weights for a job").count()), "{said}");
+    assert!(!said.contains("disk full"), "{said}");
 }
 
 #[test]

@@ -122,6 +122,9 @@ fn the_commands_import_and_export() {
     let (done, _, talk) = run(&["export", "--to", "edax", "zebra.fsw", "-o", "eval.dat"], "");
     assert!(!done && talk.contains("edax has no pattern that holds `corner5x2`"), "{talk}");
     assert!(!folder.path().join("eval.dat").exists());
+    // What cannot be written is said before anything is read.
+    let (done, _, talk) = run(&["export", "--to", "edax", "missing.fsw", "-o", "nowhere/eval.dat"], "");
+    assert!(!done && talk.contains("nowhere/eval.dat"), "{talk}");
     for target in ["npz", "zebra"] {
         let (done, _, talk) = run(&["export", "--to", target, "zebra.fsw", "-o", "x", "--merge-stages"], "");
         assert!(!done && talk.contains("--merge-stages is for ntest"), "{talk}");

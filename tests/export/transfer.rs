@@ -105,7 +105,7 @@ fn a_hidden_layer_is_refused() {
         add_hidden_layer(&mut model, 1, 100);
         let refusal = encode(engine, &model, true).unwrap_err();
         assert_eq!(refusal, Refusal::HiddenLayer { engine });
-        let advice = format!("(`flipside fit RUN --patterns {engine} --teacher RUN/best.fsw -o {engine}.fsw`)");
+        let advice = format!("(`flipside fit RUN --for {engine} -o FILE`)");
         assert!(refusal.to_string().contains(&advice), "{refusal}");
     }
 }

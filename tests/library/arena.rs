@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use flipside::arena::{
     Ending, Estimate, GameLog, GameLogError, Guests, HeldPair, Hypothesis, Match, MatchReport, Pair, PairEvent,
-    PlayedGame, Player, PlayerError, SearchPlayer, Sprt, SprtError, Tally, parse_openings, play_game, select_openings,
+    PlayedGame, Player, PlayerError, SearchPlayer, Sprt, Tally, parse_openings, play_game, select_openings,
     xot_openings,
 };
 use flipside::board::{Diagram, Side, Square, Transcript, squares};
@@ -214,7 +214,7 @@ fn tallies_count_games_pairs_and_discs() {
 
 #[test]
 fn senseless_tests_are_refused() {
-    assert_eq!(Sprt::new(5.0, 0.0, 0.05, 0.05), Err(SprtError::Hypotheses(5.0, 0.0)));
+    assert!(Sprt::new(5.0, 0.0, 0.05, 0.05).unwrap_err().to_string().contains("got 5 and 0"));
     for (elo0, elo1) in [(f64::NAN, 0.0), (0.0, f64::NAN), (0.0, 2001.0), (f64::NEG_INFINITY, 0.0), (1.0, 1.0)] {
         assert!(Sprt::new(elo0, elo1, 0.05, 0.05).is_err(), "{elo0} {elo1}");
     }

@@ -83,6 +83,30 @@ fn nboard_reports_errors_in_status_lines_and_continues() {
     assert_eq!(answers[0], "analysis 9 -64.00");
 }
 
+/// What cannot be read leaves the other side at a position that is not known: none is searched or played on from, until one is set.
+#[test]
+fn nboard_does_not_search_an_old_position_instead_of_one_it_could_not_read() {
+    let over = "set game (;GM[Othello]B[e6]W[f4]B[e3]W[f6]B[g5]W[d6]B[e7]W[f5]B[c5];)";
+    for bad in ["set game (;GM[Othello]B[f5]W[a1];)", "set game (;B[d3]", "set game", "move a1", "move f9", "move PA"] {
+        for begin in ["set game (;GM[Othello]B[f5];)", over] {
+            for command in ["go", "hint 2", "analyze", "move d6", "learn"] {
+                let mut engine = Plain::default();
+                let script = format!("{begin}\n{bad}\n{command}");
+                let answers = nboard_talk(&mut engine, script.as_bytes());
+                assert!(
+                    answers.len() == 2 && answers.iter().all(|line| line.starts_with("status error: ")),
+                    "{answers:?}"
+                );
+                assert!(engine.limits.is_empty(), "{script}: it searched");
+            }
+        }
+        let script = format!("{bad}\ngo\nset game (;GM[Othello]B[f5]W[d6];)\nmove c3\ngo");
+        let answers = nboard_talk(&mut Plain::default(), script.as_bytes());
+        let lowest = Square::lowest("f5d6c3".parse::<Transcript>().unwrap().last().position.moves());
+        assert!(answers.iter().any(|line| line.starts_with(&format!("=== {lowest}/"))), "{bad}: {answers:?}");
+    }
+}
+
 /// A position is set whatever the record says of the result.
 #[test]
 fn nboard_sets_games_with_any_result() {

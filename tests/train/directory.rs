@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use flipside::games::GamesHeader;
 use flipside::train::{
-    Budget, GateConfig, Outcome, Resume, TrainConfig, TrainError, TrainEvent, TrainRequest, stored_config, train,
+    Budget, GateConfig, Outcome, Resume, StoredRun, TrainConfig, TrainError, TrainEvent, TrainRequest, train,
 };
 use flipside::weights::WeightFile;
 use tempfile::TempDir;
@@ -99,7 +99,10 @@ fn the_checkpoint_before_the_newest_takes_its_place() {
     damaged(&|directory| flip(&directory.join("checkpoint"), 1000), "SHA-256");
     damaged(&|directory| fs::write(directory.join("checkpoint"), "").unwrap(), "only 0 bytes");
     // Games that only the newest checkpoint needs.
-    damaged(&|directory| fs::remove_file(directory.join("games/00000003.fsg")).unwrap(), "00000003.fsg has 0 games");
+    damaged(
+        &|directory| fs::remove_file(directory.join("games/00000003.fsg")).unwrap(),
+        "00000003.fsg: it has 0 games",
+    );
 
     // As after a kill between the two steps of writing one.
     let directory = learned(&config, 4);
@@ -234,7 +237,7 @@ fn metrics_hold_whole_events_and_each_once() {
 /// A session of a run with its stored configuration.
 fn resumed(directory: &Path, budget: Budget, stop_after: Option<u32>) -> Result<Vec<TrainEvent>, TrainError> {
     let stop = AtomicBool::new(false);
-    let config = stored_config(directory)?;
+    let config = StoredRun::read(directory)?.config;
     let mut events = Vec::new();
     let request = TrainRequest { budget, resume: Resume::Stored, ..TrainRequest::new(&config, directory, &stop) };
     train(&request, &mut |event| {
@@ -358,6 +361,34 @@ fn a_run_with_another_configuration_continues_from_the_weights_and_games_of_an_o
     assert!(error.contains("00000001.fsg"), "{error}");
 }
 
+#[test]
+fn a_run_finds_the_run_it_continues_if_both_were_moved() {
+    let config = with_few_weights(small(config()));
+    let folder = tempfile::tempdir().unwrap();
+    let (before, after) = (folder.path().join("before"), folder.path().join("after"));
+    fs::create_dir(&before).unwrap();
+    go_on(&config, &before.join("old"), 2).unwrap();
+    let stop = AtomicBool::new(false);
+    let begin = |runs: &Path, more: u32| {
+        let (older, directory) = (runs.join("old"), runs.join("new"));
+        let request = TrainRequest { continues: Some(&older), ..TrainRequest::new(&config, &directory, &stop) };
+        train(&TrainRequest { budget: generations(more), ..request }, &mut |_| ())
+    };
+    let resume = |directory: &Path| {
+        let request = TrainRequest::new(&config, directory, &stop);
+        train(&TrainRequest { resume: Resume::Stored, budget: generations(1), ..request }, &mut |_| ())
+    };
+    begin(&before, 1).unwrap();
+    fs::rename(&before, &after).unwrap();
+    assert_eq!(StoredRun::read(&after.join("new")).unwrap().continues, [after.join("old").canonicalize().unwrap()]);
+    resume(&after.join("new")).unwrap();
+    // The command that began it goes on with it too.
+    begin(&after, 3).unwrap();
+    fs::rename(after.join("old"), folder.path().join("elsewhere")).unwrap();
+    let error = resume(&after.join("new")).unwrap_err().to_string();
+    assert!(error.contains("old") && error.contains("which this one continues"), "{error}");
+}
+
 /// The error of a session, which leaves a run as it was.
 fn refused_by(session: impl FnOnce() -> Result<Vec<TrainEvent>, TrainError>, run: &Path) -> String {
     let before = snapshot(run);
@@ -393,9 +424,9 @@ fn a_run_resumes_with_the_stored_configuration_and_adds_its_budget() {
     let text = fs::read_to_string(&path).unwrap();
     // The run does not follow what somebody has written there.
     fs::write(&path, text.replace("lambda = 0", "lambda = 1")).unwrap();
-    assert_eq!(stored_config(directory.path()).unwrap(), config);
+    assert_eq!(StoredRun::read(directory.path()).unwrap().config, config);
     fs::remove_file(&path).unwrap();
-    assert_eq!(stored_config(directory.path()).unwrap(), config);
+    assert_eq!(StoredRun::read(directory.path()).unwrap().config, config);
     resumed(directory.path(), generations(1), None).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }

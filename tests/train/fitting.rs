@@ -154,7 +154,7 @@ fn no_game_that_was_played_is_left_out() {
             fs::write(&file, left).unwrap();
         }
         let (error, told) = again();
-        assert!(error.contains("00000001.fsg has ") && told == 0, "{told} {error}");
+        assert!(error.contains("00000001.fsg: it has ") && told == 0, "{told} {error}");
     }
 }
 

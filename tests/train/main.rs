@@ -18,8 +18,8 @@ use flipside::export::{Engine, encode};
 use flipside::fit::{FitError, GameFilesError, LearnConfig};
 use flipside::label::RecordFileError;
 use flipside::train::{
-    Budget, GameJob, GameSource, GateConfig, LocalGames, OnGames, Outcome, Played, Resume, TrainConfig, TrainError,
-    TrainEvent, TrainRequest, stored_config, train,
+    Budget, GameJob, GameSource, GateConfig, LocalGames, OnGames, Outcome, Played, Resume, StoredRun, TrainConfig,
+    TrainError, TrainEvent, TrainRequest, train,
 };
 use flipside::weights::WeightFile;
 
@@ -278,7 +278,7 @@ fn records_are_learned_first_and_belong_to_the_run() {
     );
     // What has been learned is no longer needed.
     fs::remove_file(&positions).unwrap();
-    let stored = stored_config(&directory).unwrap();
+    let stored = StoredRun::read(&directory).unwrap().config;
     stop.store(false, Relaxed);
     let resumed = TrainRequest { resume: Resume::Stored, ..request(&stored, &directory, &stop) };
     assert_eq!(train(&resumed, &mut |_| ()).unwrap(), Outcome::Finished);
