@@ -268,7 +268,7 @@ mod tests {
         let values = |empties: u32, plies: u32| -> Values {
             let value = |depth: u32| {
                 let error = if empties - depth > 40 { 1.0 } else { 2.0 };
-                0.5 * f64::from(depth) + if depth % 2 == 0 { -error } else { error }
+                0.5 * f64::from(depth) + if depth.is_multiple_of(2) { -error } else { error }
             };
             (0..=plies).map(|depth| Score((128.0 * value(depth)).round() as i32)).collect()
         };
