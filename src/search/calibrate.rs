@@ -272,8 +272,8 @@ mod tests {
             };
             (0..=plies).map(|depth| Score((128.0 * value(depth)).round() as i32)).collect()
         };
-        let positions = [vec![position(50); 40], vec![position(40); 40], vec![position(20); 29]].concat();
-        let all = [vec![values(50, 8); 40], vec![values(40, 8); 40], vec![values(20, 3); 29]].concat();
+        let positions = [vec![position(50); 40], vec![position(40); 40], vec![position(20); 10]].concat();
+        let all = [vec![values(50, 8); 40], vec![values(40, 8); 40], vec![values(20, 3); 10]].concat();
         let stages = StageMap::grouped(|empties| (60 - empties).min(59) / 10);
         assert_eq!(tempo(&positions, &all, &stages), [1.0, 1.0, 2.0, 2.0, 2.0, 2.0]);
         assert_eq!(tempo(&positions[80..], &all[80..], &stages), [0.0; 6]);
