@@ -67,12 +67,20 @@ impl ExportArguments {
                 output.write_and_name(out, |writer| write_open(layout, &file, writer))
             }
             Target::Engine(engine) => {
-                let output = EngineOutput::check(engine, &self.output, inputs, self.merge_stages)?;
-                let (weights, shown) = match &self.weights {
-                    Some(typed) => (typed.weight_file()?, typed.to_string()),
-                    None => (of_engine(engine)?, format!("{engine}.fsw")),
-                };
-                output.write(&weights, &shown, session, out)
+                let is_new = !self.output.exists();
+                let output = EngineOutput::check(engine, &self.output, inputs, self.merge_stages);
+                let written = output.and_then(|output| {
+                    let (weights, shown) = match &self.weights {
+                        Some(typed) => (typed.weight_file()?, typed.to_string()),
+                        None => (of_engine(engine)?, format!("{engine}.fsw")),
+                    };
+                    output.write(&weights, &shown, session, out)
+                });
+                if written.is_err() && is_new {
+                    // A folder that was made for NTest's files; one that is not empty stays.
+                    let _ = fs::remove_dir(&self.output);
+                }
+                written
             }
         }
     }

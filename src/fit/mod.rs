@@ -1,6 +1,6 @@
 //! Learning games: the one job behind all that `flipside train` and `flipside fit` learn.
 //!
-//! [`GameFiles`] finds and checks the games of runs and files, and labels those of records; [`learn`] learns them as a [`LearnConfig`] says,
+//! [`GameFiles`] finds and checks the games of runs and files, and labels those of records; `learn` learns them as a [`LearnConfig`] says,
 //! in blocks, so that memory grows only with the games held out and the largest file of records. What is learned depends on games,
 //! configuration and weights alone, not on the number of threads or on when the work was stopped and resumed. [`fit`] is that job on its
 //! own, with a checkpoint in a file.

@@ -6,7 +6,7 @@
 //!
 //! The configuration is a plan: steps that each play a generation, learn, and measure the strength, or some of these. Games are played with
 //! frozen weights; a [`GameSource`] plays them, and they are appended to the generation's journal as they come. All learning is
-//! [`learn`](crate::fit::learn). The state is saved as a checkpoint between steps and within long learning. A run can be stopped at any
+//! `fit::learn`. The state is saved as a checkpoint between steps and within long learning. A run can be stopped at any
 //! time; what was not saved is done again, from the games that are there.
 //!
 //! | file | what it has |
