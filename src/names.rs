@@ -39,15 +39,25 @@ macro_rules! names {
             type Err = crate::names::UnknownName;
 
             fn from_str(name: &str) -> Result<Self, Self::Err> {
-                let found = Self::ALL.into_iter().find(|variant| variant.name().eq_ignore_ascii_case(name));
-                let known = || Self::ALL.map(Self::name).to_vec();
-                found.ok_or_else(|| crate::names::UnknownName { name: name.to_owned(), what: $what, known: known() })
+                crate::names::named(name, $what, &Self::ALL, |variant| variant.name())
             }
         }
     };
 }
 
 pub(crate) use names;
+
+/// The one of some items that has a name, for which upper and lower case are the same. `what` is what was expected, with its article.
+pub(crate) fn named<T: Copy>(
+    name: &str,
+    what: &'static str,
+    items: &[T],
+    name_of: impl Fn(T) -> &'static str,
+) -> Result<T, UnknownName> {
+    let found = items.iter().copied().find(|&item| name_of(item).eq_ignore_ascii_case(name));
+    let known = || items.iter().copied().map(&name_of).collect();
+    found.ok_or_else(|| UnknownName { name: name.to_owned(), what, known: known() })
+}
 
 /// The item whose name is most similar to `name`, if any is similar enough.
 pub(crate) fn closest<'n, T>(name: &str, items: impl Iterator<Item = T>, name_of: impl Fn(&T) -> &'n str) -> Option<T> {

@@ -18,7 +18,6 @@ pub fn of_engine(engine: Engine) -> Result<WeightFile, CliError> {
 }
 
 #[cfg(engine_weights)]
-#[expect(clippy::unnecessary_wraps, reason = "other builds have none")]
 fn bytes(engine: Engine) -> Option<&'static [u8]> {
     Some(match engine {
         Engine::Edax => include_bytes!("../../weights/edax.fsw"),

@@ -24,8 +24,9 @@ const LIMIT: u64 = 1 << 26;
 /// Write weights as another engine's file, or in an open layout for any program
 ///
 /// Engines: edax, egaroucid, ntest (a folder of ten files), zebra. Without WEIGHTS, each gets the weights that ship for it; weights of
-/// its patterns are also made by `fit` and `train` with `--patterns ENGINE`. Open layouts take any weights: npz (NumPy), safetensors, json, c (a C99 header with an evaluator), rust (a
-/// module with an evaluator). Weights with a hidden layer can only go to open layouts. Prints the files written.
+/// its patterns are also made by `fit` and `train` with `--patterns ENGINE`. Open layouts take any weights: npz (NumPy), safetensors,
+/// json, c (a C99 header with an evaluator), rust (a module with an evaluator). Weights with a hidden layer can only go to open layouts.
+/// Prints the files written.
 ///
 /// NTest checks its own weights when it starts, so its files are written as a second set, JBa.cof to JBj.cof. If they are written to
 /// NTest's folder of coefficients, the parameters of its selective search are copied for the new set.
@@ -67,20 +68,12 @@ impl ExportArguments {
                 output.write_and_name(out, |writer| write_open(layout, &file, writer))
             }
             Target::Engine(engine) => {
-                let is_new = !self.output.exists();
-                let output = EngineOutput::check(engine, &self.output, inputs, self.merge_stages);
-                let written = output.and_then(|output| {
-                    let (weights, shown) = match &self.weights {
-                        Some(typed) => (typed.weight_file()?, typed.to_string()),
-                        None => (of_engine(engine)?, format!("{engine}.fsw")),
-                    };
-                    output.write(&weights, &shown, session, out)
-                });
-                if written.is_err() && is_new {
-                    // A folder that was made for NTest's files; one that is not empty stays.
-                    let _ = fs::remove_dir(&self.output);
-                }
-                written
+                let output = EngineOutput::check(engine, &self.output, inputs, self.merge_stages)?;
+                let (weights, shown) = match &self.weights {
+                    Some(typed) => (typed.weight_file()?, typed.to_string()),
+                    None => (of_engine(engine)?, format!("{engine}.fsw")),
+                };
+                output.write(&weights, &shown, session, out)
             }
         }
     }
@@ -95,23 +88,41 @@ pub struct EngineOutput<'a> {
     /// See `--merge-stages`.
     merge_stages: bool,
     outputs: Vec<Output>,
+    /// Dropped after the files, so that it is removed if none of them came.
+    _folder: Option<NewFolder>,
+}
+
+/// A folder that was made, and is removed if it is still empty at the end.
+struct NewFolder(PathBuf);
+
+impl NewFolder {
+    /// Makes a folder; `None` if it was there.
+    fn make(path: &Path) -> Result<Option<Self>, CliError> {
+        let is_new = !path.exists();
+        fs::create_dir_all(path).context(|| format!("cannot write to `{}`", path.display()))?;
+        Ok(is_new.then(|| Self(path.to_owned())))
+    }
+}
+
+impl Drop for NewFolder {
+    fn drop(&mut self) {
+        // Fails if it is not empty.
+        let _ = fs::remove_dir(&self.0);
+    }
 }
 
 impl<'a> EngineOutput<'a> {
     /// Checks the files to be written, see [`Output::check`]. NTest's folder is made.
     pub fn check(engine: Engine, path: &'a Path, inputs: Vec<&'a Path>, merge_stages: bool) -> Result<Self, CliError> {
-        let paths: Vec<_> = match engine {
+        let (folder, paths): (_, Vec<_>) = match engine {
             Engine::Ntest if path == Path::new(STANDARD_STREAM) => {
                 return Err(CliError::Usage("ntest has ten files: name a folder for them with -o".to_owned()));
             }
-            Engine::Ntest => {
-                fs::create_dir_all(path).context(|| format!("cannot write to `{}`", path.display()))?;
-                ntest_names().map(|name| path.join(name)).collect()
-            }
-            _ => vec![path.to_owned()],
+            Engine::Ntest => (NewFolder::make(path)?, ntest_names().map(|name| path.join(name)).collect()),
+            _ => (None, vec![path.to_owned()]),
         };
         let outputs = paths.iter().map(|path| Output::check(path, inputs.iter().copied())).collect::<Result<_, _>>()?;
-        Ok(Self { engine, path, inputs, merge_stages, outputs })
+        Ok(Self { engine, path, inputs, merge_stages, outputs, _folder: folder })
     }
 
     /// Where the state of unfinished work is kept, see [`Output::unfinished`].
@@ -130,13 +141,13 @@ impl<'a> EngineOutput<'a> {
         let encoded = encode(self.engine, &weights.model, self.merge_stages);
         let encoded = encoded.context(|| format!("cannot export `{shown}` to {}", self.engine))?;
         session.say(account(&encoded.quantisation));
-        let write = |outputs: &[Output], files: &[(String, Vec<u8>)], out: &mut dyn Write| {
-            Output::write_together(out, outputs, |number, writer| Ok(writer.write_all(&files[number].1)?))
-        };
         if self.engine != Engine::Ntest {
             let [(_, content)] = &encoded.files[..] else { unreachable!("but for NTest, engines have one file") };
             return self.outputs[0].write_and_name(out, |writer| writer.write_all(content));
         }
+        let write = |outputs: &[Output], files: &[(String, Vec<u8>)], out: &mut dyn Write| {
+            Output::write_together(out, outputs, |number, writer| Ok(writer.write_all(&files[number].1)?))
+        };
         write(&self.outputs, &encoded.files, out)?;
         let copies = probcut_copies(self.path).context(|| format!("cannot write to `{}`", self.path.display()))?;
         let check = |(name, _): &(String, Vec<u8>)| Output::check(&self.path.join(name), self.inputs.iter().copied());

@@ -30,7 +30,8 @@ pub struct ImportArguments {
     #[arg(required = true)]
     files: Vec<PathBuf>,
 
-    /// For npz, safetensors and json: the pattern set, a built-in name, a TOML file, or a run [default: the one that the file's metadata describe]
+    /// For npz, safetensors and json: the pattern set, a built-in name, a TOML file, or a run [default: the one that the file's metadata
+    /// describe]
     #[arg(long, value_name = "SET")]
     patterns: Option<String>,
 

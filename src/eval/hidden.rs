@@ -32,6 +32,11 @@ pub struct Head {
 }
 
 impl HiddenLayer {
+    /// The largest weight of a model, with a hidden layer or without one.
+    pub const fn largest_weight(is_hidden: bool) -> i16 {
+        if is_hidden { Self::MAX_WEIGHT } else { i16::MAX }
+    }
+
     /// One more than the index of the last unit with a number other than 0, at least 1. Files of earlier versions have fewer than
     /// [`UNITS`].
     pub fn units(&self) -> usize {
@@ -83,9 +88,9 @@ impl HiddenLayer {
         }
         let mut biases = self.heads.iter().flat_map(|head| head.bias);
         let within = |bias: i16| bias.unsigned_abs() <= Self::MAX_BIAS.unsigned_abs();
-        match biases.all(within) {
-            true => Ok(()),
-            false => Err(format!("a bias of the hidden layer is beyond plus or minus {}", Self::MAX_BIAS)),
+        if !biases.all(within) {
+            return Err(format!("a bias of the hidden layer is beyond plus or minus {}", Self::MAX_BIAS));
         }
+        Ok(())
     }
 }

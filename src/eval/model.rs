@@ -175,12 +175,12 @@ impl Model {
     /// which every position has. The largest weights are clipped. Without a scalar nothing changes.
     ///
     /// # Panics
-    /// If there are fewer numbers than stages, or the set has no layout.
+    /// If the set has no layout.
     pub fn shift(&mut self, discs: &[f64]) {
         let layout = Layout::new(&self.set).expect("a model's set has a layout");
         let Some(&scalar) = self.set.scalars.first() else { return };
         let first = layout.first_weight(scalar).expect("it is one of the set's");
-        let largest = if self.hidden.is_some() { HiddenLayer::MAX_WEIGHT } else { i16::MAX };
+        let largest = HiddenLayer::largest_weight(self.hidden.is_some());
         for (weights, discs) in self.weights.iter_mut().zip(discs) {
             let units = (discs * f64::from(self.scale)).round() as i16;
             for weight in &mut weights[first..first + scalar.values()] {

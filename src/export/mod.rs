@@ -22,13 +22,8 @@ pub use engine::Engine;
 pub use open::{OpenLayout, read_open, write_open};
 pub use transfer::{Quantisation, Refusal};
 
-/// The names under which NTest's ten files are written.
-pub fn ntest_names() -> impl Iterator<Item = String> {
-    (0..ntest::FILES).map(ntest::file_name)
-}
-
 use crate::eval::Model;
-use crate::names::UnknownName;
+use crate::names::{UnknownName, named};
 use crate::pattern::PatternSet;
 use crate::storage::{FileError, read_bounded};
 use crate::weights::{Provenance, WeightFile};
@@ -185,6 +180,11 @@ pub fn encode(engine: Engine, model: &Model, merge_stages: bool) -> Result<Encod
     Ok(Encoded { files, quantisation })
 }
 
+/// The names under which NTest's ten files are written.
+pub fn ntest_names() -> impl Iterator<Item = String> {
+    (0..ntest::FILES).map(ntest::file_name)
+}
+
 /// What weights are exported to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Target {
@@ -219,12 +219,6 @@ impl FromStr for Target {
     type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Self, UnknownName> {
-        let found = Self::all().find(|target| target.name().eq_ignore_ascii_case(name));
-        let unknown = || UnknownName {
-            name: name.to_owned(),
-            what: "an engine or an open layout",
-            known: Self::all().map(Self::name).collect(),
-        };
-        found.ok_or_else(unknown)
+        named(name, "an engine or an open layout", &Self::all().collect::<Vec<_>>(), Self::name)
     }
 }

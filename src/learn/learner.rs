@@ -227,8 +227,7 @@ impl Learner {
         let engine = self.features.layout().set().engine.as_ref();
         let (scale, range) =
             engine.map_or((Score::DISC as u16, (i16::MIN, i16::MAX)), |engine| (engine.scale, engine.range));
-        let largest = if self.hidden.is_some() { HiddenLayer::MAX_WEIGHT } else { i16::MAX };
-        (scale, (range.0, range.1.min(largest)))
+        (scale, (range.0, range.1.min(HiddenLayer::largest_weight(self.hidden.is_some()))))
     }
 
     /// The weights as a model, rounded to 1/128 disc; or, if the pattern set is an engine's, rounded to its units and clamped to its

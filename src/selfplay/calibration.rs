@@ -20,8 +20,9 @@ const BATCH: u32 = 256;
 /// Games played at most per wanted position: early in the game there are few different ones.
 const MAX_GAMES: usize = 8;
 
-/// Positions of self-play, whose random moves are within `margin` discs of the best, or any: `count` different ones for each of the [`groups`] of numbers of empty squares (fewer if the games do
-/// not have them), at most one per group and game. They depend only on the weights and the seed.
+/// Positions of self-play: `count` different ones for each of the [`groups`] of numbers of empty squares (fewer if the games do not have
+/// them), at most one per group and game. Random moves are within `margin` discs of the best, or any legal ones. The positions depend only
+/// on the weights, the margin and the seed.
 ///
 /// # Errors
 /// `stop` was set before the games were played.

@@ -120,10 +120,10 @@ impl GameRecord {
             let next = diagram.try_play(to).map_err(|reason| GameError(format!("move {number}: {reason}")))?;
             diagram = next.pass_if_needed();
         }
-        match diagram.position.moves() {
-            0 => Ok(diagram),
-            _ => Err(GameError(format!("the game stops after {} moves, before its end", self.moves.len()))),
+        if diagram.position.moves() != 0 {
+            return Err(GameError(format!("the game stops after {} moves, before its end", self.moves.len())));
         }
+        Ok(diagram)
     }
 }
 

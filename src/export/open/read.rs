@@ -31,8 +31,8 @@ pub(super) struct Metadata {
 }
 
 /// The weights of a file that [`write_open`](super::write_open) has written, whose numbers anybody may have changed: whole numbers and
-/// floating-point numbers of all usual types, which are rounded. With `patterns`, the metadata and the places are not needed. The weights are not
-/// calibrated; the parent in their provenance are those that were exported.
+/// floating-point numbers of all usual types, which are rounded. With `patterns`, the metadata and the places are not needed. The weights
+/// are not calibrated; the parent in their provenance are those that were exported.
 ///
 /// # Errors
 /// What is wrong, with the array's name: one that is missing, unknown or of another shape, a number that is none or beyond its range,
@@ -292,7 +292,7 @@ fn model(mut arrays: Arrays<'_>, metadata: Option<Metadata>, patterns: Option<&P
     }
     let hidden = is_hidden.then(|| head(&mut arrays, count, tables)).transpose()?;
 
-    let most = if is_hidden { HiddenLayer::MAX_WEIGHT } else { i16::MAX };
+    let most = HiddenLayer::largest_weight(is_hidden);
     let mut model = Model { set, stages, scale, weights: vec![Vec::new(); count], hidden };
     let of_patterns = model.set.patterns.iter().enumerate();
     let of_patterns =
