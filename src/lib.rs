@@ -9,7 +9,6 @@
 //! | [`pattern`] | pattern sets as data, and the indices of a position's patterns |
 //! | [`eval`] | static evaluation: the [`Evaluator`](eval::Evaluator) interface, [`Model`](eval::Model)s, baselines |
 //! | [`search`] | searching: [`Searcher`](search::Searcher), [`EndgameSolver`](search::EndgameSolver) |
-//! | [`textbook`] | textbook searches, to check and compare `search` with |
 //! | [`selfplay`] | games of an evaluator against itself |
 //! | [`games`] | games kept in files |
 //! | [`record`] | games and positions in other programs' formats |
@@ -78,7 +77,6 @@ pub mod search;
 pub mod selfplay;
 pub mod storage;
 pub mod text;
-pub mod textbook;
 pub mod threads;
 pub mod train;
 pub mod verify;

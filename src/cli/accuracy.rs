@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::error::CliError;
-use super::evaluator::{EvaluatorChoice, own_engine, with_evaluator};
+use super::evaluator::{AnyEvaluator, EvaluatorChoice, own_engine};
 use super::input::{FORMAT, Input, each_once, name_of, refuse_own_files};
 use super::jobs::on_own_threads;
 use super::meter::Meter;
@@ -16,7 +16,7 @@ use super::results::FormatArgument;
 use super::session::Session;
 use super::strength::SelectivityArgument;
 use flipside::board::{Position, ScoredDiagram};
-use flipside::eval::{ByEmpties, Evaluator, accuracy, accuracy_of, discs_lost, has_all_scores, regret};
+use flipside::eval::{ByEmpties, accuracy, accuracy_of, discs_lost, has_all_scores, regret};
 use flipside::label::Labeller;
 use flipside::learn::{Bound, Sample};
 use flipside::record::{Format, MAX_REPORTED, Record};
@@ -107,15 +107,15 @@ impl AccuracyArguments {
         if unscored > 0 && !known.is_empty() {
             session.say(format_args!("left out, without a score: {unscored}"));
         }
-        let table = with_evaluator!(&evaluator, evaluator => match self.depth {
-            None => accuracy(evaluator, known),
+        let table = match self.depth {
+            None => accuracy(&evaluator, known),
             Some(depth) => {
-                let found = self.search(evaluator, depth, &known, |&(position, _)| position, session)?;
+                let found = self.search(&evaluator, depth, &known, |&(position, _)| position, session)?;
                 accuracy_of(known.iter().zip(found).map(|(&(position, score), found)| {
                     (position.empties(), (f64::from(found.score.discs()), f64::from(score)))
                 }))
             }
-        })
+        }
         .ok_or_else(|| {
             self.nothing("has a score").hint(
                 "Put the score in discs for the side to move after it (`<64 squares> X +4`), use games with results, or have \
@@ -136,9 +136,7 @@ impl AccuracyArguments {
                 }
             }
         })?;
-        let lost = with_evaluator!(&evaluator, evaluator => {
-            self.discs_lost(evaluator, &positions, session)
-        })?;
+        let lost = self.discs_lost(&evaluator, &positions, session)?;
         if unscored > 0 && !lost.is_empty() {
             session.say(format_args!("left out, without the scores of all moves: {unscored}"));
         }
@@ -150,9 +148,9 @@ impl AccuracyArguments {
     }
 
     /// For each position its number of empty squares, and the discs that the chosen move loses.
-    fn discs_lost<E: Evaluator>(
+    fn discs_lost(
         &self,
-        evaluator: &E,
+        evaluator: &AnyEvaluator,
         positions: &[ScoredDiagram],
         session: &Session,
     ) -> Result<Vec<(u32, i32)>, CliError> {
@@ -166,9 +164,9 @@ impl AccuracyArguments {
     }
 
     /// Searches the positions of some items, each for itself.
-    fn search<E: Evaluator, T: Sync>(
+    fn search<T: Sync>(
         &self,
-        evaluator: &E,
+        evaluator: &AnyEvaluator,
         depth: u32,
         items: &[T],
         position: impl Fn(&T) -> Position + Sync,
@@ -178,7 +176,7 @@ impl AccuracyArguments {
         let mut all = Vec::with_capacity(items.len());
         let strength = Strength { selectivity: self.selective.selectivity, ..Strength::new(depth, 0) };
         let engine = || Ok(own_engine(evaluator, strength, LOG2_ENTRIES));
-        let analyse = |engine: &mut Engine<'_, E>, item: &T| {
+        let analyse = |engine: &mut Engine<'_, AnyEvaluator>, item: &T| {
             engine.forget();
             engine.analyse(&position(item))
         };

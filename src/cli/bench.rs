@@ -10,11 +10,11 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::error::CliError;
-use super::evaluator::{WeightsArgument, with_evaluator};
+use super::evaluator::{AnyEvaluator, WeightsArgument};
 use super::results::{FormatArgument, Results};
 use super::session::Session;
 use flipside::board::{Position, perft};
-use flipside::eval::{Evaluator, StageMap};
+use flipside::eval::StageMap;
 use flipside::learn::{Learner, SampleSet, StepRule, lambda_returns};
 use flipside::pattern::{Layout, PatternSet};
 use flipside::record::lines::parse_positions;
@@ -84,7 +84,7 @@ impl BenchArguments {
         if asked(Section::Perft) {
             bench.nodes("perft", || perft(black_box(Position::START), PERFT_DEPTH))?;
         }
-        with_evaluator!(&evaluator, evaluator => with_games(evaluator, &mut bench, asked))?;
+        with_games(&evaluator, &mut bench, asked)?;
         let Bench { nodes, seconds, mut results, .. } = bench;
         let rate = rate(nodes, seconds);
         if results.is_json() {
@@ -96,7 +96,7 @@ impl BenchArguments {
 }
 
 /// The sections that need an evaluator. Self-play's games give the positions of the endgame and learning sections.
-fn with_games<E: Evaluator>(evaluator: &E, bench: &mut Bench, asked: impl Fn(Section) -> bool) -> Result<(), CliError> {
+fn with_games(evaluator: &AnyEvaluator, bench: &mut Bench, asked: impl Fn(Section) -> bool) -> Result<(), CliError> {
     if asked(Section::Midgame) {
         let positions = parse_positions(MIDGAME).expect("the positions are tested");
         let mut searcher = Searcher::new(evaluator, MIDGAME_LOG2_TABLE);
@@ -125,8 +125,8 @@ fn with_games<E: Evaluator>(evaluator: &E, bench: &mut Bench, asked: impl Fn(Sec
     if asked(Section::Learning) { learn(bench, &games) } else { Ok(()) }
 }
 
-fn solve<E: Evaluator>(
-    evaluator: &E,
+fn solve(
+    evaluator: &AnyEvaluator,
     bench: &mut Bench,
     games: &[GameRecord],
     empties: u32,

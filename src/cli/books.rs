@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::error::CliError;
-use super::evaluator::{Loaded, WeightsOption, own_engine, with_evaluator};
+use super::evaluator::{AnyEvaluator, Loaded, WeightsOption, own_engine};
 use super::memory::check_tables;
 use super::session::Session;
 use super::strength::SelectivityArgument;
@@ -116,8 +116,7 @@ impl SearchArguments {
 impl Searching {
     /// Searches with an evaluation.
     pub fn new(loaded: Arc<Loaded>, strength: Strength, log2_hash: u32) -> Self {
-        let calibration = with_evaluator!(&loaded.evaluator, evaluator => evaluator.calibration());
-        let errors = Errors::new(calibration);
+        let errors = Errors::new(loaded.evaluator.calibration());
         Self { loaded, errors, strength, log2_hash }
     }
 
@@ -143,9 +142,9 @@ impl Searching {
         }
     }
 
-    /// A searcher for a thread, with this evaluator.
-    pub fn searcher<'e, E: Evaluator>(&self, evaluator: &'e E) -> LeafSearch<'e, E> {
-        LeafSearch::new(own_engine(evaluator, self.strength, self.log2_hash), self.errors.clone())
+    /// A searcher for a thread.
+    pub fn searcher(&self) -> LeafSearch<'_, AnyEvaluator> {
+        LeafSearch::new(own_engine(&self.loaded.evaluator, self.strength, self.log2_hash), self.errors.clone())
     }
 }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::error::CliError;
-use super::evaluator::{WeightsAndPositions, with_evaluator};
+use super::evaluator::WeightsAndPositions;
 use super::input::read_positions;
 use super::results::FormatArgument;
 use super::session::Session;
@@ -38,14 +38,15 @@ impl EvalArguments {
         let (weights, positions) = self.inputs.parts()?;
         let evaluator = weights.load()?;
         let positions = read_positions(&positions, session)?;
-        with_evaluator!(&evaluator, evaluator => {
-            let value = |scored: &ScoredDiagram| unlimited_static_value(evaluator, &scored.diagram.position);
-            if self.format.json {
-                let row = |scored: &ScoredDiagram| Evaluated { value: value(scored).discs(), position: scored.diagram.to_string() };
-                return self.format.to(out).table(&positions.iter().map(row).collect::<Vec<_>>());
-            }
-            // No more than the numbers, for other programs.
-            Ok(positions.iter().try_for_each(|scored| writeln!(out, "{:.3}", value(scored)))?)
-        })
+        let value = |scored: &ScoredDiagram| unlimited_static_value(&evaluator, &scored.diagram.position);
+        if self.format.json {
+            let row = |scored: &ScoredDiagram| Evaluated {
+                value: value(scored).discs(),
+                position: scored.diagram.to_string(),
+            };
+            return self.format.to(out).table(&positions.iter().map(row).collect::<Vec<_>>());
+        }
+        // No more than the numbers, for other programs.
+        Ok(positions.iter().try_for_each(|scored| writeln!(out, "{:.3}", value(scored)))?)
     }
 }

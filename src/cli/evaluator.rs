@@ -10,7 +10,10 @@ use clap::Args;
 
 use super::error::{CliError, Context};
 use super::input::STANDARD_STREAM;
-use flipside::eval::{Evaluator, MobilityEvaluator, PatternEvaluator, SquareEvaluator};
+use flipside::board::{Bitboard, Position, Square};
+use flipside::eval::{
+    Calibration, Evaluator, MobilityEvaluator, PatternEvaluator, PatternState, Score, SquareEvaluator,
+};
 use flipside::search::{Deviations, Engine, Strength};
 use flipside::train::BEST;
 use flipside::weights::WeightFile;
@@ -97,28 +100,72 @@ pub struct WeightsAndPositions {
     option: WeightsOption,
 }
 
-/// An evaluator of any kind; [`with_evaluator`] gives code the evaluator itself.
-#[derive(Clone, Debug)]
+/// An evaluator of any kind. All commands search with this one, so that a search is compiled once.
 pub enum AnyEvaluator {
-    /// The table of square values.
-    Squares(SquareEvaluator),
-    /// The combination of mobilities.
-    Mobility(MobilityEvaluator),
     /// Pattern tables.
     Patterns(PatternEvaluator),
+    /// The table of square values, or the combination of mobilities.
+    Baseline(Box<dyn Evaluator<State = ()> + Send>),
 }
 
-/// Runs an expression, compiled once for each kind of evaluator, with the evaluator in an [`AnyEvaluator`].
-macro_rules! with_evaluator {
-    ($any:expr, $evaluator:ident => $body:expr) => {
-        match $any {
-            $crate::cli::evaluator::AnyEvaluator::Squares($evaluator) => $body,
-            $crate::cli::evaluator::AnyEvaluator::Mobility($evaluator) => $body,
-            $crate::cli::evaluator::AnyEvaluator::Patterns($evaluator) => $body,
+impl Evaluator for AnyEvaluator {
+    /// Only pattern tables use it.
+    type State = PatternState;
+
+    #[inline]
+    fn state(&self, position: &Position) -> PatternState {
+        match self {
+            Self::Patterns(evaluator) => evaluator.state(position),
+            Self::Baseline(_) => PatternState::default(),
         }
-    };
+    }
+
+    #[inline]
+    fn play(&self, before: &PatternState, to: Square, flips: Bitboard) -> PatternState {
+        match self {
+            Self::Patterns(evaluator) => evaluator.play(before, to, flips),
+            Self::Baseline(_) => PatternState::default(),
+        }
+    }
+
+    #[inline]
+    fn pass(&self, before: &PatternState) -> PatternState {
+        match self {
+            Self::Patterns(evaluator) => evaluator.pass(before),
+            Self::Baseline(_) => PatternState::default(),
+        }
+    }
+
+    #[inline]
+    fn evaluate(&self, position: &Position, state: &PatternState) -> Score {
+        match self {
+            Self::Patterns(evaluator) => evaluator.evaluate(position, state),
+            Self::Baseline(evaluator) => evaluator.evaluate(position, &()),
+        }
+    }
+
+    #[inline(always)]
+    fn evaluate_move(&self, before: &PatternState, to: Square, flips: Bitboard, after: &Position) -> Option<Score> {
+        match self {
+            Self::Patterns(evaluator) => evaluator.evaluate_move(before, to, flips, after),
+            Self::Baseline(evaluator) => evaluator.evaluate_move(&(), to, flips, after),
+        }
+    }
+
+    fn calibration(&self) -> Option<&Calibration> {
+        match self {
+            Self::Patterns(evaluator) => evaluator.calibration(),
+            Self::Baseline(_) => None,
+        }
+    }
+
+    fn evaluate_unlimited(&self, position: &Position) -> Score {
+        match self {
+            Self::Patterns(evaluator) => evaluator.evaluate_unlimited(position),
+            Self::Baseline(evaluator) => evaluator.evaluate_unlimited(position),
+        }
+    }
 }
-pub(super) use with_evaluator;
 
 impl EvaluatorChoice {
     /// The weight file's path, if it is one.
@@ -177,8 +224,8 @@ impl EvaluatorChoice {
     /// [`Self::load_named`] with a hint at what may be typed.
     pub fn load_expecting(&self, hint: &str) -> Result<Arc<Loaded>, CliError> {
         let (evaluator, weights) = match self {
-            Self::Squares => (AnyEvaluator::Squares(SquareEvaluator::default()), None),
-            Self::Mobility => (AnyEvaluator::Mobility(MobilityEvaluator), None),
+            Self::Squares => (AnyEvaluator::Baseline(Box::new(SquareEvaluator::default())), None),
+            Self::Mobility => (AnyEvaluator::Baseline(Box::new(MobilityEvaluator)), None),
             Self::Default | Self::File(_) => {
                 let file = self.read().map_err(|error| error.or_hint(hint))?;
                 let evaluator = file.evaluator().context(|| format!("cannot use the weights `{self}`"))?;
@@ -193,8 +240,7 @@ impl EvaluatorChoice {
     /// # Errors
     /// It is not calibrated and selective searches are wanted.
     pub fn check_calibrated(&self, evaluator: &AnyEvaluator, selectivity: Deviations) -> Result<(), CliError> {
-        let calibration = with_evaluator!(evaluator, evaluator => evaluator.calibration());
-        if selectivity.is_none() || calibration.is_some() {
+        if selectivity.is_none() || evaluator.calibration().is_some() {
             return Ok(());
         }
         Err(self.not_calibrated(" for a selective search"))
@@ -257,7 +303,7 @@ impl WeightsAndPositions {
 }
 
 /// An engine with an evaluator that is calibrated if the strength is selective.
-pub fn own_engine<E: Evaluator>(evaluator: &E, strength: Strength, log2_entries: u32) -> Engine<'_, E> {
+pub fn own_engine(evaluator: &AnyEvaluator, strength: Strength, log2_entries: u32) -> Engine<'_, AnyEvaluator> {
     Engine::new(evaluator, strength, log2_entries).expect("checked when the weights were loaded")
 }
 

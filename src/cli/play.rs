@@ -9,13 +9,12 @@ use clap::{Args, ValueEnum};
 use console::style;
 
 use super::error::CliError;
-use super::evaluator::with_evaluator;
+use super::evaluator::AnyEvaluator;
 use super::input::parse_move_seconds;
 use super::player::EngineArguments;
 use super::session::Session;
 use super::with_book::{WithBook, WithBookArguments};
 use flipside::board::{Diagram, Side, Square, is_pass, picture, squares};
-use flipside::eval::Evaluator;
 use flipside::protocol::read_line;
 use flipside::record::{Game, MoveNote};
 use flipside::search::{Analysis, Engine, Limits};
@@ -54,11 +53,9 @@ impl PlayArguments {
         let loaded = self.engine.load()?;
         let book = self.book.load(&loaded, self.engine.strength(), session)?;
         let human = if self.colour == Colour::Black { Side::Black } else { Side::White };
-        with_evaluator!(&loaded.evaluator, evaluator => {
-            let engine = self.engine.engine(evaluator, session)?;
-            let game = Game::new(Diagram::START);
-            HumanGame { engine, book, game, human, time: self.time, must_pass: false, out }.run(&mut io::stdin().lock())
-        })
+        let engine = self.engine.engine(&loaded.evaluator, session)?;
+        let game = Game::new(Diagram::START);
+        HumanGame { engine, book, game, human, time: self.time, must_pass: false, out }.run(&mut io::stdin().lock())
     }
 }
 
@@ -66,8 +63,8 @@ const HELP: &str =
     "f5: play there; pass: if you have no move; hint [N]: the best N moves (3); undo: take back your last move; quit";
 
 /// A game between a human and the engine, being played.
-struct HumanGame<'a, 'e, E: Evaluator> {
-    engine: Engine<'e, E>,
+struct HumanGame<'a, 'e> {
+    engine: Engine<'e, AnyEvaluator>,
     book: Option<WithBook>,
     game: Game,
     human: Side,
@@ -77,7 +74,7 @@ struct HumanGame<'a, 'e, E: Evaluator> {
     out: &'a mut dyn Write,
 }
 
-impl<E: Evaluator> HumanGame<'_, '_, E> {
+impl HumanGame<'_, '_> {
     /// Plays until the game or the input ends, or the human quits.
     fn run(&mut self, input: &mut impl BufRead) -> Result<(), CliError> {
         while !self.now().position.is_game_over() {

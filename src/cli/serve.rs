@@ -5,7 +5,6 @@ use std::io::{self, BufReader, Write};
 use clap::Args;
 
 use super::error::CliError;
-use super::evaluator::with_evaluator;
 use super::player::EngineArguments;
 use super::session::Session;
 use super::with_book::{BookEngine, WithBookArguments};
@@ -33,14 +32,12 @@ impl ServedArguments {
     pub fn run(self, protocol: Protocol, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let loaded = self.engine.load()?;
         let book = self.book.load(&loaded, self.engine.strength(), session)?;
-        with_evaluator!(&loaded.evaluator, evaluator => {
-            let mut engine = BookEngine::new(self.engine.engine(evaluator, session)?, book);
-            let input = BufReader::new(io::stdin());
-            match protocol {
-                Protocol::Gtp => gtp::serve(&mut engine, input, out)?,
-                Protocol::Nboard => nboard::serve(&mut engine, input, out)?,
-            }
-        });
+        let mut engine = BookEngine::new(self.engine.engine(&loaded.evaluator, session)?, book);
+        let input = BufReader::new(io::stdin());
+        match protocol {
+            Protocol::Gtp => gtp::serve(&mut engine, input, out)?,
+            Protocol::Nboard => nboard::serve(&mut engine, input, out)?,
+        }
         Ok(())
     }
 }

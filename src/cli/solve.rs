@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::error::CliError;
-use super::evaluator::{WeightsAndPositions, with_evaluator};
+use super::evaluator::{AnyEvaluator, WeightsAndPositions};
 use super::input::{name_of, read_positions};
 use super::jobs::on_own_threads;
 use super::memory::check_tables;
@@ -16,7 +16,6 @@ use super::meter::Meter;
 use super::results::FormatArgument;
 use super::session::{Session, start_threads};
 use flipside::board::ScoredDiagram;
-use flipside::eval::Evaluator;
 use flipside::search::{Analysis, EndgameSolver};
 use flipside::text::counted;
 use flipside::threads::Reorder;
@@ -89,12 +88,12 @@ impl SolveArguments {
                 "a position has {most} empty squares, which takes longer than anyone can wait; `flipside search --depth N` looks ahead N plies"
             ));
         }
-        with_evaluator!(&evaluator, evaluator => self.solve(evaluator, &positions, session, out))
+        self.solve(&evaluator, &positions, session, out)
     }
 
-    fn solve<E: Evaluator>(
+    fn solve(
         &self,
-        evaluator: &E,
+        evaluator: &AnyEvaluator,
         positions: &[ScoredDiagram],
         session: &Session,
         out: &mut dyn Write,
@@ -107,7 +106,7 @@ impl SolveArguments {
         let solver = |threads, log2_hash| {
             start_threads(threads, |threads| EndgameSolver::with_evaluator(evaluator, log2_hash).with_threads(threads))
         };
-        let solve = |solver: &mut EndgameSolver<'_, E>, scored: &ScoredDiagram| {
+        let solve = |solver: &mut EndgameSolver<'_, AnyEvaluator>, scored: &ScoredDiagram| {
             let begin = Instant::now();
             solver.forget();
             let (alpha, beta) = if self.wld { (-1, 1) } else { (-64, 64) };

@@ -8,12 +8,11 @@ use clap::{Args, ValueEnum};
 
 use super::books::{Searching, cannot_change, edit_unless, open};
 use super::error::CliError;
-use super::evaluator::{Loaded, with_evaluator};
+use super::evaluator::{AnyEvaluator, Loaded};
 use super::session::Session;
 use flipside::board::{Diagram, Square};
 use flipside::book::{BookUse, Choice, learn_game};
 use flipside::clock::since_1970;
-use flipside::eval::Evaluator;
 use flipside::protocol::Engine;
 use flipside::search::{self, Analysis, Limits, Strength};
 
@@ -138,10 +137,9 @@ impl WithBook {
     pub fn learn(&self, steps: &[(Diagram, Square)], black_discs: i32) -> Result<(), CliError> {
         let Some(searching) = &self.learning else { return Ok(()) };
         let never = AtomicBool::new(false);
-        let learned = with_evaluator!(&searching.loaded.evaluator, evaluator => {
-            let mut searcher = searching.searcher(evaluator);
-            self.moves.with(|book| learn_game(book, steps, black_discs, &mut searcher, &searching.hash(), &never))
-        });
+        let mut searcher = searching.searcher();
+        let learned =
+            self.moves.with(|book| learn_game(book, steps, black_discs, &mut searcher, &searching.hash(), &never));
         learned.map_err(cannot_change)
     }
 
@@ -165,19 +163,19 @@ impl WithBook {
 }
 
 /// Our engine with a book, to be served.
-pub struct BookEngine<'e, E: Evaluator> {
-    engine: search::Engine<'e, E>,
+pub struct BookEngine<'e> {
+    engine: search::Engine<'e, AnyEvaluator>,
     book: Option<WithBook>,
 }
 
-impl<'e, E: Evaluator> BookEngine<'e, E> {
+impl<'e> BookEngine<'e> {
     /// An engine that plays from a book, if there is one.
-    pub fn new(engine: search::Engine<'e, E>, book: Option<WithBook>) -> Self {
+    pub fn new(engine: search::Engine<'e, AnyEvaluator>, book: Option<WithBook>) -> Self {
         Self { engine, book }
     }
 }
 
-impl<E: Evaluator> Engine for BookEngine<'_, E> {
+impl Engine for BookEngine<'_> {
     fn strength(&self) -> Strength {
         self.engine.strength()
     }

@@ -90,8 +90,8 @@ fn place_of(lane: usize) -> (usize, usize) {
 /// Vectors that are enough for most sets.
 const FEW: usize = 6;
 
-/// The pattern indices of a position.
-#[derive(Clone, Debug)]
+/// The pattern indices of a position; all 0 by default.
+#[derive(Clone, Default, Debug)]
 pub struct PatternState(Indices);
 
 impl fmt::Debug for PatternEvaluator {

@@ -17,7 +17,7 @@ const FEW: usize = 3;
 
 /// The pattern configurations of a position, one balanced ternary number per lane (see the module's documentation). Lanes beyond
 /// the layout's instances stay 0.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
 #[repr(align(64))]
 pub struct Indices([i16x16; LANES / WIDTH]);
 

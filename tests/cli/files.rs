@@ -104,7 +104,6 @@ fn an_output_that_is_the_input_is_refused() {
         &["calibrate", "default", "--positions", &weights, "-o", &weights],
         &["export", "--to", "json", &weights, "-o", &weights],
         &["import", "--from", "edax", &weights, "-o", &weights],
-        &["search", "--compare", "--plot", &weights, &weights],
         &["fit", &path("games.txt"), "--patterns", &weights, "-o", &weights],
         &["book", "import", &path("games.txt"), "-w", &weights, "-o", &weights],
     ] {
@@ -183,8 +182,6 @@ fn weights_go_to_standard_output_alone() {
     let output = run_with(&[&["calibrate", "default", "-o", "-"], &few[..]].concat(), "");
     assert!(WeightFile::from_bytes(&output.stdout).unwrap().calibration.is_some());
     assert!(String::from_utf8_lossy(&output.stderr).contains("empties\tshallow\tdeep"));
-    let svg = stdout(&["search", "-w", "squares", "--depth", "2", "--compare", "--plot", "-"], START);
-    assert!(svg.starts_with("<svg"), "{svg}");
 }
 
 #[test]

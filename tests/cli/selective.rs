@@ -144,5 +144,4 @@ fn selectivity_without_parameters_is_refused() {
     assert!(error.contains("is not calibrated"), "{error}");
     assert!(refusal(&["search", "--selectivity=-1"], START, 2).contains("--selectivity"));
     assert!(refusal(&["match", "squares:speed=1", "mobility"], "", 2).contains("`speed=1` is none of"));
-    assert!(refusal(&["search", "--compare", "--selectivity", "1"], START, 2).contains("own search"));
 }

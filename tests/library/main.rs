@@ -11,6 +11,8 @@ mod games;
 mod helpers;
 mod league;
 mod learn;
+#[path = "../../examples/textbook/literature/mod.rs"]
+mod literature;
 mod notices;
 mod records;
 mod search;

@@ -4,12 +4,12 @@ use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
 
 use crate::helpers::{random_positions, random_step};
+use crate::literature::{
+    Algorithm, Explorer, Options, Ordering, OthelloTree, Outcome, Successor, Tree, branching_factor, estimate_size,
+};
 use flipside::board::{Position, Square, Transcript, squares};
 use flipside::eval::{Evaluator, MobilityEvaluator, PatternEvaluator, Score, SquareEvaluator};
 use flipside::search::{Engine, Limits, Searcher, Strength};
-use flipside::textbook::{
-    Algorithm, Explorer, Options, Ordering, OthelloTree, Outcome, Successor, Tree, branching_factor, estimate_size,
-};
 use flipside::weights::WeightFile;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -111,19 +111,19 @@ fn textbook_trees_have_their_known_values() {
         for algorithm in Algorithm::ALL {
             tree.leaves_visited.set(0);
             let found = explore(&tree, algorithm, Options::PLAIN, &0, 9);
-            assert_eq!((found.score, found.best), (Score(value), Some(best)), "{algorithm} {text}");
+            assert_eq!((found.score, found.best), (Score(value), Some(best)), "{algorithm:?} {text}");
             match algorithm {
                 Algorithm::Minimax | Algorithm::Negamax => {
-                    assert_eq!(tree.leaves_visited.get(), leaves, "{algorithm} {text}");
+                    assert_eq!(tree.leaves_visited.get(), leaves, "{algorithm:?} {text}");
                     assert_eq!(found.nodes, tree.nodes.len() as u64);
                 }
                 Algorithm::AlphaBetaHard | Algorithm::AlphaBetaSoft => {
-                    assert_eq!(tree.leaves_visited.get(), visited, "{algorithm} {text}");
+                    assert_eq!(tree.leaves_visited.get(), visited, "{algorithm:?} {text}");
                 }
                 _ => {}
             }
             for options in all_options() {
-                assert_eq!(explore(&tree, algorithm, options, &0, 9).score, Score(value), "{algorithm} {text}");
+                assert_eq!(explore(&tree, algorithm, options, &0, 9).score, Score(value), "{algorithm:?} {text}");
             }
         }
     }
@@ -151,7 +151,7 @@ fn perfect_order_visits_the_minimal_tree() {
         for algorithm in [Algorithm::AlphaBetaHard, Algorithm::AlphaBetaSoft, Algorithm::Pvs] {
             tree.leaves_visited.set(0);
             explore(&tree, algorithm, Options::PLAIN, &0, height);
-            assert_eq!(tree.leaves_visited.get() as usize, minimal, "{algorithm} {breadth} {height}");
+            assert_eq!(tree.leaves_visited.get() as usize, minimal, "{algorithm:?} {breadth} {height}");
         }
     }
 }
@@ -180,10 +180,10 @@ fn random_trees_and_graphs_agree() {
             for algorithm in Algorithm::ALL {
                 for options in all_options() {
                     let found = explore(&tree, algorithm, options, &0, depth);
-                    assert_eq!(found.score, value, "{algorithm} {options:?} {:?} depth {depth}", tree.nodes);
+                    assert_eq!(found.score, value, "{algorithm:?} {options:?} {:?} depth {depth}", tree.nodes);
                     check_move(&tree, &found, depth);
                     if options.log2_table.is_none() && options.ordering == Ordering::NONE {
-                        assert_eq!(found.best, plain.best, "{algorithm} {options:?} {:?} depth {depth}", tree.nodes);
+                        assert_eq!(found.best, plain.best, "{algorithm:?} {options:?} {:?} depth {depth}", tree.nodes);
                     }
                 }
             }
@@ -252,7 +252,7 @@ fn agree<E: Evaluator>(evaluator: &E, positions: &[Position], deepest: u32) {
             for algorithm in Algorithm::ALL {
                 for options in all_options() {
                     let found = explore(&tree, algorithm, options, &root, depth);
-                    let context = || format!("{algorithm} {options:?} {position:?} depth {depth}");
+                    let context = || format!("{algorithm:?} {options:?} {position:?} depth {depth}");
                     assert_eq!(found.score, value, "{}", context());
                     let best = found.best.and_then(OthelloTree::<E>::square);
                     assert_eq!(best.is_some(), depth > 0 && position.moves() != 0, "{}", context());
@@ -367,9 +367,9 @@ fn no_driver_oscillates_forever() {
     for algorithm in Algorithm::ALL {
         let tree = Restless { looks: Cell::new(0) };
         let found = explore(&tree, algorithm, Options::PLAIN, &true, 1);
-        assert!(found.score.0.abs() <= 12, "{algorithm}: {found:?}");
+        assert!(found.score.0.abs() <= 12, "{algorithm:?}: {found:?}");
         // Plain MTD(f) is the one that needs the guard.
-        assert_eq!(tree.looks.get() > 50, algorithm == Algorithm::MtdPlain, "{algorithm}: {}", tree.looks.get());
+        assert_eq!(tree.looks.get() > 50, algorithm == Algorithm::MtdPlain, "{algorithm:?}: {}", tree.looks.get());
     }
 }
 
@@ -441,7 +441,7 @@ fn ordering_and_table_save_nodes() {
     let minimax = nodes(Algorithm::Minimax, Options::PLAIN);
     for algorithm in Algorithm::ALL.into_iter().filter(|algorithm| algorithm.prunes()) {
         let (plain, helped) = (nodes(algorithm, Options::PLAIN), nodes(algorithm, Options::default()));
-        assert!(helped * 2 < plain && helped * 50 < minimax, "{algorithm}: {helped} of {plain} of {minimax}");
+        assert!(helped * 2 < plain && helped * 50 < minimax, "{algorithm:?}: {helped} of {plain} of {minimax}");
     }
 }
 

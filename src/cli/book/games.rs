@@ -11,7 +11,6 @@ use sha2::{Digest, Sha256};
 
 use crate::cli::books::{SearchArguments, cannot_change, edit};
 use crate::cli::error::{CliError, Context};
-use crate::cli::evaluator::with_evaluator;
 use crate::cli::input::{CUT_OFF, Input, each_once, name_of, refuse_own_files};
 use crate::cli::meter::Meter;
 use crate::cli::session::Session;
@@ -87,12 +86,10 @@ impl AddArguments {
         session.say(format_args!("{} added; searching what is new", counted(games, "game")));
         let stop = stop_on_signals();
         let mut meter = None;
-        let searched = with_evaluator!(&searching.loaded.evaluator, evaluator => {
-            search_missing(&mut book, &|| searching.searcher(evaluator), &searching.hash(), &stop, |done, all| {
-                let meter = meter.get_or_insert_with(|| Meter::new(session, all, "positions"));
-                meter.set_total(all);
-                meter.show(done, || "searched".to_owned());
-            })
+        let searched = search_missing(&mut book, &|| searching.searcher(), &searching.hash(), &stop, |done, all| {
+            let meter = meter.get_or_insert_with(|| Meter::new(session, all, "positions"));
+            meter.set_total(all);
+            meter.show(done, || "searched".to_owned());
         });
         if let Some(meter) = meter {
             meter.finish();

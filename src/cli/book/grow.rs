@@ -11,7 +11,6 @@ use clap::Args;
 
 use crate::cli::books::{SearchArguments, cannot_change, edit};
 use crate::cli::error::CliError;
-use crate::cli::evaluator::with_evaluator;
 use crate::cli::input::parse_time;
 use crate::cli::meter::Meter;
 use crate::cli::session::{Session, start_threads};
@@ -63,12 +62,14 @@ impl GrowArguments {
         let mut meter = GrowthMeter::new(session, seconds, self.positions, before);
         let grow = Grow { weights: searching.hash(), positions: self.positions, stop: &stop, enough: &enough };
         let mut last = None;
-        let grown = with_evaluator!(&searching.loaded.evaluator, evaluator => {
-            grow.run(&mut book, || searching.searcher(evaluator), |growth| {
+        let grown = grow.run(
+            &mut book,
+            || searching.searcher(),
+            |growth| {
                 meter.show(growth);
                 last = Some(*growth);
-            })
-        });
+            },
+        );
         meter.meter.finish();
         let end = grown.map_err(cannot_change)?;
         if let Some(growth) = last {

@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::cli::books::{cannot_change, open};
 use crate::cli::error::{CliError, Context};
-use crate::cli::evaluator::{WeightsOption, with_evaluator};
+use crate::cli::evaluator::WeightsOption;
 use crate::cli::input::{each_once, parse_discs};
 use crate::cli::output::Output;
 use crate::cli::session::Session;
@@ -193,8 +193,8 @@ impl ImportArguments {
             None => book::detect(&self.file).context(cannot)?,
         };
         let evaluator = weights.load()?;
-        let calibration = with_evaluator!(&evaluator, evaluator => evaluator.calibration());
-        let done = book::import(&self.file, format, &self.output, &Errors::new(calibration)).context(cannot)?;
+        let done =
+            book::import(&self.file, format, &self.output, &Errors::new(evaluator.calibration())).context(cannot)?;
         let book::Imported { read, positions, left_out } = done;
         Ok(writeln!(out, "read\t{read}\nleft out\t{left_out}\npositions\t{positions}")?)
     }

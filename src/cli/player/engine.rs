@@ -5,11 +5,10 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::cli::error::CliError;
-use crate::cli::evaluator::{Loaded, WeightsArgument, own_engine};
+use crate::cli::evaluator::{AnyEvaluator, Loaded, WeightsArgument, own_engine};
 use crate::cli::memory::check_tables;
 use crate::cli::session::{Session, start_threads};
 use crate::cli::strength::StrengthArguments;
-use flipside::eval::Evaluator;
 use flipside::search::{Engine, Strength};
 
 /// The options of our own engine.
@@ -48,7 +47,11 @@ impl EngineArguments {
     ///
     /// # Errors
     /// Threads the system does not provide.
-    pub fn engine<'e, E: Evaluator>(&self, evaluator: &'e E, session: &Session) -> Result<Engine<'e, E>, CliError> {
+    pub fn engine<'e>(
+        &self,
+        evaluator: &'e AnyEvaluator,
+        session: &Session,
+    ) -> Result<Engine<'e, AnyEvaluator>, CliError> {
         let engine = own_engine(evaluator, self.strength(), self.log2_hash);
         start_threads(session.threads, |threads| engine.with_threads(threads))
     }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::shelf::Shelf;
 use super::typed::{OwnPlayer, PlayerChoice};
 use crate::cli::error::CliError;
-use crate::cli::evaluator::{Loaded, own_engine, with_evaluator};
+use crate::cli::evaluator::{Loaded, own_engine};
 use crate::cli::strength::setting;
 use flipside::arena::{Player, PlayerError, SearchPlayer};
 use flipside::board::{Diagram, Square};
@@ -96,14 +96,14 @@ impl PlayerMaker {
     /// The program does not start.
     pub fn make(&self, stop: &AtomicBool) -> Result<AnyPlayer<'_>, PlayerError> {
         let player: Box<dyn Player> = match &self.kind {
-            PlayerKind::Own(loaded, strength, limits, book) => with_evaluator!(&loaded.evaluator, evaluator => {
-                let engine = own_engine(evaluator, *strength, strength.log2_entries());
+            PlayerKind::Own(loaded, strength, limits, book) => {
+                let engine = own_engine(&loaded.evaluator, *strength, strength.log2_entries());
                 let player = SearchPlayer::new(engine).with_limits(*limits);
                 match book {
                     None => Box::new(player),
                     Some(book) => Box::new(BookPlayer::new(player, book.clone())),
                 }
-            }),
+            }
             PlayerKind::External(spec, limits) => spec.start(*limits, stop)?,
         };
         Ok(AnyPlayer { player, clock: &self.clock })

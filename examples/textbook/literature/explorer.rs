@@ -1,13 +1,11 @@
 //! What all these searches share: deepening at the root, and at each node the horizon, the table and the order
 //! of moves.
 
-use std::fmt;
-
 use super::algorithm::Algorithm;
 use super::ordering::{Ordering, Refutations};
 use super::table::{Entry, Table};
 use super::tree::{Successor, Tree};
-use crate::eval::Score;
+use flipside::eval::Score;
 
 /// How a search is run.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -54,19 +52,6 @@ pub struct Outcome {
 }
 
 /// Runs one algorithm on one tree.
-///
-/// ```
-/// use flipside::board::Position;
-/// use flipside::eval::MobilityEvaluator;
-/// use flipside::textbook::{Algorithm, Explorer, Options, OthelloTree};
-///
-/// let tree = OthelloTree::new(&MobilityEvaluator);
-/// let root = tree.node(&Position::START);
-/// let minimax = Explorer::new(&tree, Algorithm::Minimax, Options::PLAIN).search(&root, 4);
-/// let pvs = Explorer::new(&tree, Algorithm::Pvs, Options::default()).search(&root, 4);
-/// assert_eq!(pvs.score, minimax.score);
-/// assert!(pvs.nodes < minimax.nodes);
-/// ```
 pub struct Explorer<'t, T: Tree> {
     tree: &'t T,
     pub(super) algorithm: Algorithm,
@@ -77,15 +62,6 @@ pub struct Explorer<'t, T: Tree> {
     /// Moves from the root to the node being visited.
     ply: usize,
     best: Option<u8>,
-}
-
-impl<T: Tree> fmt::Debug for Explorer<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Explorer")
-            .field("algorithm", &self.algorithm)
-            .field("options", &self.options)
-            .finish_non_exhaustive()
-    }
 }
 
 impl<'t, T: Tree> Explorer<'t, T> {

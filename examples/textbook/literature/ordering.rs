@@ -1,7 +1,7 @@
 //! The order in which moves are tried. Alpha-beta visits the fewest nodes if the best move comes first.
 
 use super::tree::{Successor, Tree};
-use crate::eval::Score;
+use flipside::eval::Score;
 
 /// What decides the order of moves, most important first. Without any of it, the tree's own order is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,6 +1,6 @@
 //! A transposition table in its simplest form: one entry for each index, always replaced by the newest result.
 
-use crate::eval::Score;
+use flipside::eval::Score;
 
 /// What is known about a node: its value at a depth lies between two bounds.
 #[derive(Clone, Copy)]

@@ -1,6 +1,4 @@
-//! The names of the searches, and where they come from.
-
-use crate::names::names;
+//! The searches, and where they come from.
 
 /// A search of the literature. All find the same value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -34,19 +32,20 @@ pub enum Algorithm {
     Pvs,
 }
 
-names! { Algorithm, "a textbook search":
-    Minimax = "minimax"
-    Negamax = "negamax"
-    AlphaBetaHard = "alpha-beta-hard"
-    AlphaBetaSoft = "alpha-beta-soft"
-    Aspiration = "aspiration"
-    Bisection = "bisection"
-    MtdPlain = "mtd-plain"
-    MtdF = "mtd-f"
-    Pvs = "pvs"
-}
-
 impl Algorithm {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Minimax,
+        Self::Negamax,
+        Self::AlphaBetaHard,
+        Self::AlphaBetaSoft,
+        Self::Aspiration,
+        Self::Bisection,
+        Self::MtdPlain,
+        Self::MtdF,
+        Self::Pvs,
+    ];
+
     /// Whether it skips what cannot change the value.
     pub const fn prunes(self) -> bool {
         !matches!(self, Self::Minimax | Self::Negamax)

@@ -1,7 +1,7 @@
 //! The interface through which the searches see a game, and Othello behind it.
 
-use crate::board::{C_SQUARES, CORNERS, Position, Square, X_SQUARES, squares};
-use crate::eval::{Evaluator, Score};
+use flipside::board::{C_SQUARES, CORNERS, Position, Square, X_SQUARES, squares};
+use flipside::eval::{Evaluator, Score};
 
 /// A game tree for two players who move in turn.
 ///
@@ -43,7 +43,7 @@ pub struct Successor<N> {
 }
 
 /// Othello as a tree, with an evaluator for its horizon. A forced pass is a node with one successor and uses up no depth, as in
-/// [`Searcher`](crate::search::Searcher).
+/// [`Searcher`](flipside::search::Searcher).
 #[derive(Clone, Debug)]
 pub struct OthelloTree<'e, E> {
     evaluator: &'e E,
@@ -64,11 +64,6 @@ impl<'e, E: Evaluator> OthelloTree<'e, E> {
     /// The tree as `evaluator` sees it.
     pub fn new(evaluator: &'e E) -> Self {
         Self { evaluator }
-    }
-
-    /// The evaluator used at the horizon.
-    pub fn evaluator(&self) -> &'e E {
-        self.evaluator
     }
 
     /// A position as a node of the tree.

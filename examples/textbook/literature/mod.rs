@@ -1,5 +1,5 @@
 //! The game-tree searches of the literature, each in its textbook form, on any [`Tree`]. They share nothing with the engine's own
-//! search ([`crate::search`]): tests check it against them, and `flipside search --compare` compares it with them.
+//! search ([`flipside::search`]), which tests check against them.
 //!
 //! All of them find the value that [`Algorithm::Minimax`] defines; they differ in how much of the tree they visit for
 //! it. [`Explorer`] runs one of them: with iterative deepening, a transposition table and ordered moves, or without any
@@ -22,5 +22,5 @@ mod tree;
 pub use algorithm::Algorithm;
 pub use explorer::{Explorer, Options, Outcome};
 pub use ordering::Ordering;
-pub use size::{SizeEstimate, branching_factor, estimate_size};
-pub use tree::{OthelloNode, OthelloTree, Successor, Tree};
+pub use size::{branching_factor, estimate_size};
+pub use tree::{OthelloTree, Successor, Tree};

@@ -3,7 +3,7 @@
 use super::algorithm::Algorithm;
 use super::explorer::Explorer;
 use super::tree::{Successor, Tree};
-use crate::eval::Score;
+use flipside::eval::Score;
 
 const LOW: Score = Score(-Score::INFINITY.0);
 const HIGH: Score = Score::INFINITY;
