@@ -24,38 +24,36 @@ pub fn open(path: &Path) -> Result<Book, CliError> {
 
 /// Opens a book to change it.
 pub fn edit(path: &Path, create: bool) -> Result<Book, CliError> {
-    edit_unless(None, path, create)
+    let book = if create { Book::edit_or_create(path) } else { Book::edit(path) };
+    book.map_err(cannot_read)
 }
 
-/// [`edit`], for a command that only reads the book with another choice of options, such as "with `--no-learn`".
-pub fn edit_unless(read_only: Option<&str>, path: &Path, create: bool) -> Result<Book, CliError> {
-    let book = if create { Book::edit_or_create(path) } else { Book::edit(path) };
-    book.map_err(|error| cannot_use(error, read_only))
+/// Opens a book to play from it and to change it, for a command that only reads it with `--no-learn`.
+pub fn edit_unless_no_learn(path: &Path) -> Result<Book, CliError> {
+    Book::edit_or_create(path).map_err(|error| cannot_use(error, true))
 }
 
 /// Why a book cannot be read.
 pub fn cannot_read(error: BookError) -> CliError {
-    cannot_use(error, None)
+    cannot_use(error, false)
 }
 
-fn cannot_use(error: BookError, read_only: Option<&str>) -> CliError {
+fn cannot_use(error: BookError, learns: bool) -> CliError {
     let is_read_only = |kind| matches!(kind, ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem);
-    let hint = match (&error, read_only) {
-        (BookError::Locked(_), Some(how)) => {
-            Some(format!("Wait until it has ended. Any number of processes can read the book: {how} it is only read."))
+    let hint = match &error {
+        BookError::Locked(_) if learns => {
+            "Wait until it has ended. Any number of processes can read the book: with `--no-learn` it is only read."
         }
-        (BookError::Locked(_), None) => Some("Wait until it has ended.".to_owned()),
-        (BookError::File(FileError::Io { path, source }), Some(how))
-            if is_read_only(source.kind()) && File::open(path).is_ok() =>
+        BookError::Locked(_) => "Wait until it has ended.",
+        BookError::File(FileError::Io { path, source })
+            if learns && is_read_only(source.kind()) && File::open(path).is_ok() =>
         {
-            Some(format!("It may be read, and not changed: {how} it is only read."))
+            "It may be read, and not changed: with `--no-learn` it is only read."
         }
-        (error, _) if error.is_damage() => {
-            Some("`flipside book check FILE` lists all faults, `book fix` saves what is intact.".to_owned())
-        }
-        _ => None,
+        error if error.is_damage() => "`flipside book check FILE` lists all faults, `book fix` saves what is intact.",
+        _ => return CliError::because("cannot use the book", error),
     };
-    CliError::because("cannot use the book", error).hint_if_any(hint)
+    CliError::because("cannot use the book", error).hint(hint)
 }
 
 /// What went wrong in work on a book.
@@ -156,17 +154,15 @@ mod tests {
     #[test]
     fn advice_about_options_is_only_for_commands_that_have_them() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let report = |error, read_only| cannot_use(error, read_only).report();
+        let report = |error, learns| cannot_use(error, learns).report();
         for kind in [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem, ErrorKind::NotADirectory] {
             let error = || BookError::File(FileError::io(file.path())(kind.into()));
-            assert_eq!(
-                report(error(), Some("with `--no-learn`")).contains("with `--no-learn` it is only read."),
-                kind != ErrorKind::NotADirectory
-            );
-            assert!(!report(error(), None).contains("only read"));
+            let is_advised = report(error(), true).contains("with `--no-learn` it is only read.");
+            assert_eq!(is_advised, kind != ErrorKind::NotADirectory);
+            assert!(!report(error(), false).contains("only read"));
         }
         let locked = || BookError::Locked(file.path().to_owned());
-        assert!(report(locked(), Some("without `--learn`")).contains("without `--learn` it is only read."));
-        assert!(report(locked(), None).ends_with("\n  Wait until it has ended."));
+        assert!(report(locked(), true).contains("with `--no-learn` it is only read."));
+        assert!(report(locked(), false).ends_with("\n  Wait until it has ended."));
     }
 }

@@ -44,7 +44,7 @@ fn a_bad_value_of_a_variable_is_named_after_it() {
     for (variable, value, arguments) in [
         ("FLIPSIDE_SEED", "abc", &["match", "default", "mobility"][..]),
         ("FLIPSIDE_THREADS", "0", &["eval", "f5"]),
-        ("FLIPSIDE_SEED", "-1", &["book", "match", "b.fsb", "none"]),
+        ("FLIPSIDE_SEED", "-1", &["match", "squares", "mobility"]),
     ] {
         let output = program().env(variable, value).args(arguments).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
@@ -169,7 +169,7 @@ fn missing_weights_are_reported_with_what_is_available() {
         assert!(files.ends_with("Expected a weight file or `default`.\n"), "{files}");
     }
     let mut command = program();
-    command.env("FLIPSIDE_WEIGHTS", "no/such.fsw").args(["book", "match", "none", "none"]);
+    command.env("FLIPSIDE_WEIGHTS", "no/such.fsw").arg("gtp");
     let error = String::from_utf8(finish(command, "").stderr).unwrap();
     assert!(error.contains("no/such.fsw"), "{error}");
 }

@@ -37,7 +37,6 @@ pub struct OwnPlayer {
     pub(super) time: Option<Duration>,
     /// Nodes per move, instead of the command's depth.
     pub(super) nodes: Option<u64>,
-    /// A book of its own; with `none` it has no book, even if the command names one.
     pub(super) book: Option<String>,
     /// Which of its book's moves it plays, instead of the best.
     pub(super) choice: Option<Choice>,
