@@ -14,15 +14,13 @@ use crate::text::{bytes, count, counted, duration, elo, or_dash, typed};
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// A page about some runs. A browser reloads it after `reload` seconds.
-pub fn page(runs: &[Figures], reload: Option<u32>) -> String {
+/// A page about some runs.
+pub fn page(runs: &[Figures]) -> String {
     let names: Vec<&str> = runs.iter().map(|run| &*run.status.run).collect();
     let title = escaped(&format!("flipside report: {}", names.join(", ")));
-    let reload =
-        reload.map_or(String::new(), |seconds| format!("<meta http-equiv=\"refresh\" content=\"{seconds}\">\n"));
     let mut html = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n{reload}\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
          <h1>{title}</h1>\n"
     );
