@@ -178,23 +178,20 @@ fn nboard_engines_are_asked_for_a_depth_only_if_one_is_given() {
     let folder = tempfile::tempdir().unwrap();
     let heard = folder.path().join("heard.txt");
     let other = format!("nboard:sh -c 'tee -a \"{}\" | \"{PROGRAM}\" nboard -w squares'", heard.display());
-    let play = |more: &[&str]| {
-        let common = ["match", "squares", &other, "--depth", "1", "--pairs", "1", "-q", "--threads", "1"];
-        let results = stdout(&[&common, more].concat(), "");
+    let play = |other: &str| {
+        let results = stdout(&["match", "squares", other, "--depth", "1", "--pairs", "1", "-q", "--threads", "1"], "");
         let commands = fs::read_to_string(&heard).unwrap();
         fs::remove_file(&heard).unwrap();
         (value(&results, "discs").into_iter().map(str::to_owned).collect::<Vec<_>>(), commands)
     };
-    let (own, commands) = play(&[]);
+    let (own, commands) = play(&other);
     assert!(commands.contains("go\n") && !commands.contains("set depth"), "{commands}");
     assert!(commands.ends_with("\nquit\n"), "{commands}");
-    let (shallow, commands) = play(&["--nboard-depth", "1"]);
+    let (shallow, commands) = play(&format!("{other}:depth=1"));
     assert!(commands.contains("set depth 1\n"), "{commands}");
     // Equal players at equal depths; the server's own depth is another.
     assert_eq!(shallow[0], "0.000");
     assert_ne!(own, shallow);
-    let own_player = ["match", "squares", "mobility", "--nboard-depth", "3"];
-    assert!(refusal(&own_player, "", 2).contains("nboard:COMMAND"));
     for command in ["match", "league"] {
         assert!(refusal(&[command, "squares", "mobility", "--move-time", "3"], "", 2).contains("gtp:COMMAND"));
     }
@@ -208,7 +205,6 @@ fn options_that_no_player_takes_are_refused() {
         ("squares:exact=2", ["--exact-empties", "3"]),
         ("squares:selectivity=off", ["--selectivity", "1.5"]),
         ("gtp:none", ["--depth", "3"]),
-        ("nboard:none:depth=2", ["--nboard-depth", "3"]),
     ] {
         for command in ["match", "league"] {
             let other = player.replace("squares", "mobility").replace("none", "other");
