@@ -15,7 +15,7 @@ use super::keeper::{Keeper, Metrics, Sink};
 use super::learning::with_checksums;
 use super::ledger::Ledger;
 use super::request::{Resume, TrainRequest};
-use super::room::{self, Growth};
+use super::room;
 use super::run::{Clock, LastCheckpoint, Run};
 use super::state::{EncodedWeights, Progress, RunState};
 use crate::clock::unix_seconds;
@@ -57,9 +57,8 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
 
     let saved = LastCheckpoint { at: Instant::now(), generation: state.progress.generation, newest_is_good: is_newest };
     let keeper = Keeper::new(directory, request.disk, stop, sink, metrics);
-    let growth = Growth::default();
     let mut run =
-        Run { config, identity, ledger, layout, budget, source, stop, keeper, state, clock, saved, growth, known };
+        Run { config, identity, ledger, layout, budget, source, stop, keeper, state, clock, saved, known };
     run.check_room(is_new)?;
     // Nothing was changed until here. From here on, all that resuming needs is known to be there.
     run.put_in_order(&set)?;
