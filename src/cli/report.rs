@@ -17,9 +17,9 @@ use flipside::report::{Figures, page};
 /// Write a report on runs: one HTML file with all plots
 ///
 /// The page needs no network. It shows strength with intervals from one fit over all gates, losses by empty squares, errors,
-/// slopes and calibration of the best weights against the results of kept games, coverage, strongest configurations, rates and times by
-/// step, and how to repeat the run. The figures are included as JSON (`<script type="application/json" id="data">`). Several runs share
-/// the same plots. Runs may be in progress.
+/// slopes and calibration of the best weights against the results of kept games, rates and times by step, and how to repeat the run.
+/// The figures are included as JSON (`<script type="application/json" id="data">`). Several runs share the same plots. Runs may be
+/// in progress.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside report runs/latest -o report.html")]
 pub struct ReportArguments {

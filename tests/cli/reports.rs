@@ -178,7 +178,6 @@ fn a_report_is_one_page_with_all_in_it() {
         "Strength over time",
         "Loss on games held out",
         "Prediction and result",
-        "Weights met",
         "train --config run.toml",
     ] {
         assert!(html.contains(part), "{part}");
@@ -189,9 +188,7 @@ fn a_report_is_one_page_with_all_in_it() {
     let data = html.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
     let data: Vec<Value> = serde_json::from_str(data).unwrap();
     assert_eq!(data.len(), 2);
-    assert!(
-        data[0]["ratings"].as_array().unwrap().len() >= 3 && data[0]["weights"]["coverage"][24].as_f64() > Some(0.0)
-    );
+    assert!(data[0]["ratings"].as_array().unwrap().len() >= 3);
     let sum_of = |key: &str| -> u64 {
         data[0]["steps"].as_array().unwrap().iter().map(|step| step[key].as_u64().unwrap()).sum()
     };
@@ -230,7 +227,7 @@ fn a_report_is_one_page_with_all_in_it() {
         .output()
         .unwrap();
     let (dom, talk) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(dom.contains("</html>") && dom.matches("<svg").count() >= 9, "{talk}");
+    assert!(dom.contains("</html>") && dom.matches("<svg").count() >= 6, "{talk}");
     assert!(!talk.contains("CONSOLE"), "{talk}");
 }
 
@@ -249,16 +246,8 @@ fn a_report_names_the_weights_that_a_run_began_with() {
 }
 
 #[test]
-fn a_report_says_what_its_commands_leave_out() {
+fn a_report_quotes_names_for_a_shell() {
     let lab = lab();
-    let page = || {
-        in_lab(&lab, &["report", "runs/one", "-o", "report.html"]);
-        fs::read_to_string(lab.path().join("report.html")).unwrap()
-    };
-    assert!(!page().contains("used up after"));
-    in_lab(&lab, &["train", "--resume", "runs/one", "--generations", "1", "-q"]);
-    assert!(page().contains("used up after generation 6 and was then raised"));
-    // Names are quoted for a shell.
     fs::rename(lab.path().join("runs/one"), lab.path().join("runs/my run")).unwrap();
     in_lab(&lab, &["report", "runs/my run", "-o", "report.html"]);
     let html = fs::read_to_string(lab.path().join("report.html")).unwrap();
