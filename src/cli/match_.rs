@@ -20,7 +20,7 @@ use super::session::Session;
 use super::signals::stop_on_signals;
 use super::strength::StrengthArguments;
 use flipside::arena::{
-    Ending, Estimate, Forfeit, GameLog, Guests, Hypothesis, Match, MatchReport, PairEvent, Sprt, Tally,
+    Ending, Estimate, Forfeit, GameLog, Hypothesis, Match, MatchReport, PairEvent, Sprt, Tally,
 };
 use flipside::board::Transcript;
 use flipside::record::log::{PlayerCard, Settings};
@@ -62,7 +62,8 @@ pub struct MatchArguments {
     #[arg(long, value_name = "ELO0,ELO1", allow_hyphen_values = true)]
     sprt: Option<SprtArgument>,
 
-    /// Keep finished games in this file, and continue after those it already holds (`convert` turns it into GGF or f5d6)
+    /// Keep finished games in this file, and continue after those it already holds; other matches may use it too (`convert` turns it into
+    /// GGF or f5d6)
     #[arg(long, value_name = "FILE")]
     games: Option<PathBuf>,
 
@@ -102,7 +103,7 @@ impl MatchArguments {
         let (first, second) = (first?, second?);
         let (openings, settings) = self.openings.select(self.pairs, session)?;
         let cards = [&first, &second].map(|player| player.card.clone());
-        let log = open_log(self.games.as_deref(), settings, &cards, Guests::Refused, session)?;
+        let log = open_log(self.games.as_deref(), settings, &cards, session)?;
         let held: Vec<_> =
             log.iter().flat_map(|log| openings.iter().map(|opening| log.pair([0, 1], opening))).collect();
         let already = held.iter().take_while(|pair| pair.is_whole()).count();
@@ -312,7 +313,7 @@ fn summary(event: &PairEvent<'_>, sprt: Option<Sprt>) -> String {
     format!("+{wins} ={draws} -{losses}  Elo {}{llr}", elo(event.tally.elo().into()))
 }
 
-/// Opens the log of games, if one was asked for, and reports a cut-off end.
+/// Opens the log of games, if one was asked for, and reports a cut-off end and players in it that do not take part.
 ///
 /// # Errors
 /// It is not a log, or one of other games.
@@ -320,18 +321,21 @@ pub fn open_log(
     path: Option<&Path>,
     settings: Settings,
     players: &[PlayerCard],
-    guests: Guests,
     session: &Session,
 ) -> Result<Option<GameLog>, CliError> {
     let Some(path) = path else { return Ok(None) };
     if path == Path::new(STANDARD_STREAM) {
         return Err(CliError::Usage("--games keeps the games in a file, and `-` is not one".into()));
     }
-    let log = GameLog::open(path, settings, players, guests);
+    let log = GameLog::open(path, settings, players);
     let log = log.context(|| "cannot keep the games")?;
     if log.dropped() > 0 {
         let (path, bytes) = (path.display(), log.dropped());
         session.say(format_args!("`{path}`: the last line was cut off; its {bytes} bytes are dropped"));
+    }
+    let others: Vec<_> = log.left_out().iter().map(|name| format!("`{name}`")).collect();
+    if !others.is_empty() {
+        session.say(format_args!("ignored in the log, since they do not take part: {}", others.join(", ")));
     }
     Ok(Some(log))
 }

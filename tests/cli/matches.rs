@@ -112,7 +112,7 @@ fn a_match_with_another_program_is_kept_and_resumed() {
 }
 
 #[test]
-fn a_match_is_resumed_only_with_the_same_players() {
+fn a_match_is_resumed_with_the_same_players_and_others_may_join() {
     let folder = tempfile::tempdir().unwrap();
     let games = folder.path().join("games.jsonl");
     let games = games.to_str().unwrap();
@@ -140,7 +140,8 @@ fn a_match_is_resumed_only_with_the_same_players() {
         let error = refused(weights, depth, more);
         assert!(error.contains(difference), "{error}");
     }
-    assert!(refused("mobility", "1", &[]).contains("its first player is"));
+    assert_eq!(value(&plays("mobility"), "pairs"), ["2"]);
+    assert!(fs::read(games).unwrap().starts_with(&kept));
     // The same file under another name is the same player, another one under the same name is not.
     let copied = copy.to_str().unwrap();
     assert_eq!(value(&plays(copied), "discs"), value(&results, "discs"));

@@ -21,7 +21,7 @@ use super::session::Session;
 use super::signals::stop_on_signals;
 use super::strength::{DEFAULT, SelectivityArgument};
 use flipside::arena::{
-    GameLog, GameLogError, Guests, League, LeagueEvent, Pair, PairPoints, Tally, gauntlet, round_robin,
+    GameLog, GameLogError, League, LeagueEvent, Pair, PairPoints, Tally, gauntlet, round_robin,
 };
 use flipside::board::Transcript;
 use flipside::search::Strength;
@@ -92,10 +92,9 @@ impl LeagueArguments {
         let roster = self.roster()?;
         let (openings, settings) = self.openings.select(self.pairs, session)?;
         let cards: Vec<_> = roster.makers.iter().map(|maker| maker.card.clone()).collect();
-        let log = open_log(self.games.as_deref(), settings, &cards, Guests::Welcome, session)?;
+        let log = open_log(self.games.as_deref(), settings, &cards, session)?;
         let mut league = League { openings, pairings: roster.pairings.clone(), ..League::default() };
         if let Some(log) = &log {
-            tell_left_out(log, session);
             hold(&mut league, log, session);
         }
         let stop = stop_on_signals();
@@ -174,13 +173,6 @@ impl Roster {
             self.makers.push(maker);
             self.makers.len() - 1
         })
-    }
-}
-
-fn tell_left_out(log: &GameLog, session: &Session) {
-    let others: Vec<_> = log.left_out().iter().map(|name| format!("`{name}`")).collect();
-    if !others.is_empty() {
-        session.say(format_args!("ignored in the log, since they do not take part: {}", others.join(", ")));
     }
 }
 
