@@ -220,7 +220,8 @@ impl Content {
         for player in players {
             let is_same = |known: &PlayerCard| known.settings == player.settings;
             // Of twins, each has a number.
-            let mut known = all.iter().enumerate().filter(|(number, known)| is_same(known) && !numbers.contains(number));
+            let mut known =
+                all.iter().enumerate().filter(|(number, known)| is_same(known) && !numbers.contains(number));
             let known = known.next().map(|(number, _)| number);
             if let Some(namesake) = all.iter().find(|known| known.name == player.name && !is_same(known)) {
                 return Err(format!("its `{}`: {}", player.name, difference(&namesake.settings, &player.settings)));

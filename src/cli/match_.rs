@@ -19,9 +19,7 @@ use super::results::FormatArgument;
 use super::session::Session;
 use super::signals::stop_on_signals;
 use super::strength::StrengthArguments;
-use flipside::arena::{
-    Ending, Estimate, Forfeit, GameLog, Hypothesis, Match, MatchReport, PairEvent, Sprt, Tally,
-};
+use flipside::arena::{Ending, Estimate, Forfeit, GameLog, Hypothesis, Match, MatchReport, PairEvent, Sprt, Tally};
 use flipside::board::Transcript;
 use flipside::record::log::{PlayerCard, Settings};
 use flipside::search::Strength;

@@ -57,8 +57,7 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
 
     let saved = LastCheckpoint { at: Instant::now(), generation: state.progress.generation, newest_is_good: is_newest };
     let keeper = Keeper::new(directory, request.disk, stop, sink, metrics);
-    let mut run =
-        Run { config, identity, ledger, layout, budget, source, stop, keeper, state, clock, saved, known };
+    let mut run = Run { config, identity, ledger, layout, budget, source, stop, keeper, state, clock, saved, known };
     run.check_room(is_new)?;
     // Nothing was changed until here. From here on, all that resuming needs is known to be there.
     run.put_in_order(&set)?;

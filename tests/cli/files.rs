@@ -104,7 +104,7 @@ fn an_output_that_is_the_input_is_refused() {
         &["calibrate", "default", "--positions", &weights, "-o", &weights],
         &["export", "--to", "json", &weights, "-o", &weights],
         &["import", "--from", "edax", &weights, "-o", &weights],
-        &["search", "--compare", "--plot", &weights, &weights],
+        &["search", "--compare", "--plot", &weights, "-w", &weights],
         &["fit", &path("games.txt"), "--patterns", &weights, "-o", &weights],
         &["book", "import", &path("games.txt"), "-w", &weights, "-o", &weights],
     ] {

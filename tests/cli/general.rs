@@ -162,7 +162,7 @@ fn empty_variables_are_not_set() {
 
 #[test]
 fn missing_weights_are_reported_with_what_is_available() {
-    let any = refusal(&["eval", "no/such.fsw"], START, 1);
+    let any = refusal(&["eval", "-w", "no/such.fsw"], START, 1);
     assert!(any.contains("`default`, `squares` or `mobility`"), "{any}");
     for weights in ["no/such.fsw", "mobility"] {
         let files = refusal(&["inspect", weights], "", 1);
@@ -193,8 +193,6 @@ fn names_of_weight_files_are_any_bytes() {
     assert!(call(&["inspect".as_ref(), path.as_ref()], None).contains("small"));
     assert!(call(&[eval, option, path.as_ref()], None).contains("3.0"));
     assert!(call(&[eval], Some(path.as_ref())).contains("3.0"));
-    // An argument overrides the environment.
-    assert!(call(&[eval, path.as_ref(), "-".as_ref()], Some(path.as_ref())).contains("3.0"));
     for name in ["default", "squares", "mobility"] {
         call(&[eval, option, name.as_ref()], None);
     }

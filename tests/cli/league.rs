@@ -41,8 +41,7 @@ fn a_league_is_the_same_on_any_number_of_threads_and_agrees_with_matches() {
 
 #[test]
 fn in_a_gauntlet_one_player_meets_the_others() {
-    let found =
-        json(&["mobility", "squares", "default", "--gauntlet", "--depth", "1", "--pairs", "10"]);
+    let found = json(&["mobility", "squares", "default", "--gauntlet", "--depth", "1", "--pairs", "10"]);
     let league = &found["leagues"][0];
     let games = |row: &Value| ["wins", "draws", "losses"].iter().map(|key| row[key].as_u64().unwrap()).sum::<u64>();
     let pairings = league["pairings"].as_array().unwrap();

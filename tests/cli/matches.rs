@@ -300,7 +300,7 @@ fn records_of_others_are_converted() {
     assert_eq!(stdout(&["convert", "-", "--to", "f5d6", "-q"], &sgf), "e6f4e3\n");
     let edax = "(;FF[4]GM[2]AP[edax:4.4]SZ[8]AB[e4][d5]AW[d4][e5]PL[B]RE[Void]B[f5];W[d6];B[c3];)";
     assert_eq!(stdout(&["convert", "-", "--to", "f5d6", "-q"], edax), "f5d6c3\n");
-    assert_eq!(stdout(&["eval", "mobility"], edax), stdout(&["eval", "mobility", "f5d6c3"], ""));
+    assert_eq!(stdout(&["eval", "-w", "mobility"], edax), stdout(&["eval", "-w", "mobility", "f5d6c3"], ""));
 }
 
 /// Waits until a condition holds; a test that waits in vain does not end.

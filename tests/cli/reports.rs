@@ -151,7 +151,7 @@ fn a_run_stands_for_its_weights_and_these_not_for_a_run() {
         talk
     };
     // A run stands for its best weights.
-    for arguments in [&["eval", "runs/latest", "f5"][..], &["inspect", "runs/latest"]] {
+    for arguments in [&["eval", "-w", "runs/latest", "f5"][..], &["inspect", "runs/latest"]] {
         says(arguments, 0);
     }
     for arguments in [&["status"][..], &["report"], &["train", "--resume"]] {
@@ -174,12 +174,7 @@ fn a_report_is_one_page_with_all_in_it() {
     assert!(talk.contains("`runs/latest` is named twice and used once"), "{talk}");
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "report.html\n");
     let html = fs::read_to_string(lab.path().join("report.html")).unwrap();
-    for part in [
-        "Strength over time",
-        "Loss on games held out",
-        "Prediction and result",
-        "train --config run.toml",
-    ] {
+    for part in ["Strength over time", "Loss on games held out", "Prediction and result", "train --config run.toml"] {
         assert!(html.contains(part), "{part}");
     }
     // Nothing is loaded from anywhere: the one address is SVG's namespace.

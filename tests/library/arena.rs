@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use flipside::arena::{
-    Ending, Estimate, GameLog, GameLogError, HeldPair, Hypothesis, Match, MatchReport, Pair, PairEvent,
-    PlayedGame, Player, PlayerError, SearchPlayer, Sprt, Tally, parse_openings, play_game, select_openings,
-    xot_openings,
+    Ending, Estimate, GameLog, GameLogError, HeldPair, Hypothesis, Match, MatchReport, Pair, PairEvent, PlayedGame,
+    Player, PlayerError, SearchPlayer, Sprt, Tally, parse_openings, play_game, select_openings, xot_openings,
 };
 use flipside::board::{Diagram, Side, Square, Transcript, squares};
 use flipside::eval::MobilityEvaluator;
@@ -666,7 +665,9 @@ fn a_log_of_other_games_is_refused_with_the_difference() {
     let error = refused(1, &[deeper, b.clone()]);
     assert!(error.contains("depth is `4` there and `6` here") && !error.contains("weights"), "{error}");
     let error = refused(1, &[card("a", &[("weights", "new")]), b.clone()]);
-    assert!(error.contains("weights is `w` there and `new` here") && error.contains("depth is `4` there and none here"));
+    assert!(
+        error.contains("weights is `w` there and `new` here") && error.contains("depth is `4` there and none here")
+    );
     // A player's name and place do not matter, and others may join.
     opened(1, &[b.clone(), PlayerCard { name: "A".into(), ..a.clone() }]).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), bytes);

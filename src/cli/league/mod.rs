@@ -20,9 +20,7 @@ use super::results::FormatArgument;
 use super::session::Session;
 use super::signals::stop_on_signals;
 use super::strength::{DEFAULT, SelectivityArgument};
-use flipside::arena::{
-    GameLog, GameLogError, League, LeagueEvent, Pair, PairPoints, Tally, gauntlet, round_robin,
-};
+use flipside::arena::{GameLog, GameLogError, League, LeagueEvent, Pair, PairPoints, Tally, gauntlet, round_robin};
 use flipside::board::Transcript;
 use flipside::search::Strength;
 use table::Table;

@@ -13,7 +13,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use serde::Serialize;
 
 use super::error::CliError;
-use super::evaluator::{WeightsAndPositions, with_evaluator};
+use super::evaluator::{Positions, with_evaluator};
 use super::input::read_positions;
 use super::jobs::on_own_threads;
 use super::meter::Meter;
@@ -44,12 +44,12 @@ use named::{NamedSearch, Search};
 /// all values.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside search --depth 10 data/bench/midgame.txt\n  \
-    flipside search --depth 12 default f5d6c3d3c4\n  \
-    flipside search --depth 12 --moves 3 default f5d6c3d3c4\n  \
+    flipside search --depth 12 f5d6c3d3c4\n  \
+    flipside search --depth 12 --moves 3 f5d6c3d3c4\n  \
     flipside search --depth 3 --compare --plot nodes.svg data/bench/midgame.txt")]
 pub struct SearchArguments {
     #[command(flatten)]
-    inputs: WeightsAndPositions,
+    inputs: Positions,
 
     /// Plies to look ahead; with as many as there are empty squares, the result is exact
     #[arg(short, long, default_value_t = 8, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=60))]
@@ -219,14 +219,14 @@ impl SearchArguments {
                 "--aspiration and --widening are for `--algorithm aspiration`, and for --compare of all algorithms";
             return Err(CliError::Usage(message.to_owned()));
         }
-        let (weights, positions) = self.inputs.parts()?;
-        let inputs = [Some(&*positions), weights.path()];
+        let (weights, positions) = (self.inputs.weights.choice(), &self.inputs.positions);
+        let inputs = [Some(positions.as_path()), weights.path()];
         let plot =
             self.textbook.plot.as_deref().map(|path| Output::check(path, inputs.into_iter().flatten())).transpose()?;
         let searches = self.textbook.compare.map(|compared| self.textbook.searches(compared)).transpose()?;
         let evaluator = weights.load_for(self.selective.selectivity)?;
         let diagrams: Vec<Diagram> =
-            read_positions(&positions, session)?.into_iter().map(|scored| scored.diagram).collect();
+            read_positions(positions, session)?.into_iter().map(|scored| scored.diagram).collect();
         with_evaluator!(&evaluator, evaluator => match searches {
             Some(searches) => {
                 let positions: Vec<_> = diagrams.iter().map(|diagram| diagram.position).collect();
