@@ -11,7 +11,7 @@ use super::error::CliError;
 use super::evaluator::{Loaded, WeightsOption, own_engine, with_evaluator};
 use super::memory::check_tables;
 use super::session::Session;
-use super::strength::SelectivityArgument;
+use super::strength::StrengthArguments;
 use flipside::book::{Book, BookError, Errors, Hash, LeafSearch};
 use flipside::eval::Evaluator;
 use flipside::search::Strength;
@@ -66,22 +66,13 @@ pub fn cannot_change(error: BookError) -> CliError {
 
 /// How positions of a book are searched.
 #[derive(Args, Debug)]
+#[command(mut_arg("depth", |depth| depth.default_value("10")), mut_arg("exact_empties", |empties| empties.default_value("16")))]
 pub struct SearchArguments {
     #[command(flatten)]
     weights: WeightsOption,
 
-    /// Plies to look ahead from each position
-    #[arg(short, long, default_value_t = 10, value_name = "N")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(Strength::MAX_DEPTH)))]
-    depth: u32,
-
     #[command(flatten)]
-    selective: SelectivityArgument,
-
-    /// Solve positions with at most N empty squares
-    #[arg(long, alias = "exact", default_value_t = 16, value_name = "N")]
-    #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
-    exact_empties: u32,
+    strength: StrengthArguments,
 
     /// Size of each hash table of each thread: 2^N entries of 16 bytes
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=34))]
@@ -103,8 +94,7 @@ impl SearchArguments {
     /// What is wrong with the weights, or tables that do not fit into memory.
     pub fn load(&self, session: &Session) -> Result<Searching, CliError> {
         check_tables(2 * session.threads as u64, self.log2_hash)?;
-        let &Self { depth, exact_empties, .. } = self;
-        let strength = Strength { depth, selectivity: self.selective.selectivity, exact_empties };
+        let strength = self.strength.strength();
         let loaded = self.weights.choice().load_named()?;
         loaded.choice.check_calibrated(&loaded.evaluator, strength.selectivity)?;
         Ok(Searching::new(loaded, strength, self.log2_hash))

@@ -180,13 +180,11 @@ fn state_of(
 
 /// Checks that the run that is there is the one wanted.
 fn check_same(request: &TrainRequest, stored: &Identity, wanted: &Identity) -> Result<(), TrainError> {
-    let directory = || request.directory.to_owned();
     let differences = stored.differences(wanted);
-    match request.resume {
-        Resume::Never => Err(TrainError::Exists(directory())),
-        Resume::Same if !differences.is_empty() => Err(TrainError::OtherRun { directory: directory(), differences }),
-        Resume::Same | Resume::Stored => Ok(()),
+    if request.resume == Resume::Same && !differences.is_empty() {
+        return Err(TrainError::OtherRun { directory: request.directory.to_owned(), differences });
     }
+    Ok(())
 }
 
 /// The state of a run that has learned nothing yet. The weights that it begins with are its best until better ones are found.
@@ -234,7 +232,7 @@ fn budget(
     clock: &Clock,
 ) -> Result<Budget, TrainError> {
     match request.resume {
-        Resume::Never | Resume::Same => {
+        Resume::Same => {
             let first = ledger.first();
             Ok(request.budget.after(0.0, first, ledger.games(0..first, config)))
         }

@@ -81,7 +81,7 @@ fn positions_are_read_as_people_have_them() {
 
 /// A single argument is taken as weights or as positions by its content.
 #[test]
-fn weights_and_positions_are_arguments() {
+fn positions_are_arguments_and_weights_an_option() {
     let folder = tempfile::tempdir().unwrap();
     let weights = constant_weights(folder.path(), 3).display().to_string();
     let file = folder.path().join("positions").display().to_string();
