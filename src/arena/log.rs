@@ -29,15 +29,6 @@ pub struct GameLog {
 /// Black's and white's number in the file, and the opening.
 type Key = (usize, usize, Vec<Square>);
 
-/// Who may play in a log.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Guests {
-    /// The players it was begun with, in the same order.
-    Refused,
-    /// Any. New players join; only one with the name of a known player is refused.
-    Welcome,
-}
-
 /// Why a file cannot take games.
 #[derive(Debug, thiserror::Error)]
 pub enum GameLogError {
@@ -88,11 +79,12 @@ struct Content {
 }
 
 impl GameLog {
-    /// Opens or creates the file of games between these players, all with these `settings`.
+    /// Opens or creates the file of games between these players, all with these `settings`. New players join those in it; only one with the
+    /// name of a known player and other settings is refused.
     ///
     /// # Errors
     /// A file that cannot be used, is not a log, or is the log of other games. It is left unchanged.
-    pub fn open(path: &Path, settings: Settings, players: &[PlayerCard], guests: Guests) -> Result<Self, GameLogError> {
+    pub fn open(path: &Path, settings: Settings, players: &[PlayerCard]) -> Result<Self, GameLogError> {
         let file = open_locked(path, File::options().read(true).write(true).create(true), Duration::ZERO);
         let file = file.map_err(FileError::io(path))?;
         let mut file = file.ok_or_else(|| GameLogError::Locked(path.to_owned()))?;
@@ -101,7 +93,7 @@ impl GameLog {
         }
         let header = Header::new(settings);
         let content = Content::read(&mut file, path, &header)?;
-        let joined = content.join(&header, players, guests);
+        let joined = content.join(&header, players);
         let (numbers, new) = joined.map_err(|what| GameLogError::Other { path: path.to_owned(), what })?;
         let others = content.players.iter().enumerate().filter(|(number, _)| !numbers.contains(number));
         let left_out = others.map(|(_, player)| player.name.clone()).collect();
@@ -217,27 +209,21 @@ impl Content {
     }
 
     /// The numbers of the players, and the players that are new.
-    fn join(
-        &self,
-        header: &Header,
-        players: &[PlayerCard],
-        guests: Guests,
-    ) -> Result<(Vec<usize>, Vec<PlayerCard>), String> {
+    fn join(&self, header: &Header, players: &[PlayerCard]) -> Result<(Vec<usize>, Vec<PlayerCard>), String> {
         if let Some(held) = &self.header
             && held.settings != header.settings
         {
             return Err(difference(&held.settings, &header.settings));
         }
-        if guests == Guests::Refused {
-            return self.same(players).map(|new| ((0..players.len()).collect(), new));
-        }
         let mut all = self.players.clone();
         let mut numbers = Vec::with_capacity(players.len());
         for player in players {
-            let known = all.iter().position(|known| known.settings == player.settings);
-            if known.is_none()
-                && let Some(namesake) = all.iter().find(|known| known.name == player.name)
-            {
+            let is_same = |known: &PlayerCard| known.settings == player.settings;
+            // Of twins, each has a number.
+            let mut known =
+                all.iter().enumerate().filter(|(number, known)| is_same(known) && !numbers.contains(number));
+            let known = known.next().map(|(number, _)| number);
+            if let Some(namesake) = all.iter().find(|known| known.name == player.name && !is_same(known)) {
                 return Err(format!("its `{}`: {}", player.name, difference(&namesake.settings, &player.settings)));
             }
             numbers.push(known.unwrap_or(all.len()));
@@ -246,22 +232,6 @@ impl Content {
             }
         }
         Ok((numbers, all.split_off(self.players.len())))
-    }
-
-    /// The players that a log of exactly these does not have yet: all, or after a kill perhaps only the last ones.
-    fn same(&self, players: &[PlayerCard]) -> Result<Vec<PlayerCard>, String> {
-        if self.players.len() > players.len() {
-            return Err(format!("it has {} players", self.players.len()));
-        }
-        for (i, (held, player)) in self.players.iter().zip(players).enumerate() {
-            if held.settings != player.settings {
-                let which = ["first", "second"][i.min(1)];
-                let difference = difference(&held.settings, &player.settings);
-                let other = if held.name == player.name { String::new() } else { format!(", not `{}`", player.name) };
-                return Err(format!("its {which} player is `{}`{other}: {difference}", held.name));
-            }
-        }
-        Ok(players[self.players.len()..].to_vec())
     }
 }
 

@@ -20,7 +20,7 @@ pub mod stats;
 
 pub use game::{Forfeit, PlayedGame, play_game};
 pub use league::{League, LeagueEvent, gauntlet, round_robin};
-pub use log::{GameLog, GameLogError, Guests};
+pub use log::{GameLog, GameLogError};
 pub use match_::{Ending, HeldPair, Match, MatchReport, Pair, PairEvent};
 pub use openings::{hash_openings, openings_of, parse_openings, select_openings, short_openings, xot_openings};
 pub use player::{Player, PlayerError};

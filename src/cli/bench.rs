@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::error::CliError;
-use super::evaluator::{AnyEvaluator, WeightsArgument};
+use super::evaluator::{AnyEvaluator, WeightsOption};
 use super::results::{FormatArgument, Results};
 use super::session::Session;
 use flipside::board::{Position, perft};
@@ -32,7 +32,7 @@ use flipside::text::counted;
 #[command(after_help = "Examples:\n  flipside bench --threads 1 --section midgame,endgame12")]
 pub struct BenchArguments {
     #[command(flatten)]
-    weights: WeightsArgument,
+    weights: WeightsOption,
 
     /// Measure only these sections
     #[arg(long, value_enum, value_delimiter = ',', value_name = "SECTION")]
@@ -75,7 +75,7 @@ const PASSES: usize = 4;
 
 impl BenchArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let evaluator = self.weights.choice()?.load()?;
+        let evaluator = self.weights.choice().load()?;
         let results = self.format.to(out);
         let mut bench = Bench { rounds: self.rounds, results, perft_rate: perft_rate(), nodes: 0, seconds: 0.0 };
         let asked = |section: Section| self.section.is_empty() || self.section.contains(&section);

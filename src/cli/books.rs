@@ -11,7 +11,7 @@ use super::error::CliError;
 use super::evaluator::{AnyEvaluator, Loaded, WeightsOption, own_engine};
 use super::memory::check_tables;
 use super::session::Session;
-use super::strength::SelectivityArgument;
+use super::strength::StrengthArguments;
 use flipside::book::{Book, BookError, Errors, Hash, LeafSearch};
 use flipside::eval::Evaluator;
 use flipside::search::Strength;
@@ -24,38 +24,36 @@ pub fn open(path: &Path) -> Result<Book, CliError> {
 
 /// Opens a book to change it.
 pub fn edit(path: &Path, create: bool) -> Result<Book, CliError> {
-    edit_unless(None, path, create)
+    let book = if create { Book::edit_or_create(path) } else { Book::edit(path) };
+    book.map_err(cannot_read)
 }
 
-/// [`edit`], for a command that only reads the book with another choice of options, such as "with `--no-learn`".
-pub fn edit_unless(read_only: Option<&str>, path: &Path, create: bool) -> Result<Book, CliError> {
-    let book = if create { Book::edit_or_create(path) } else { Book::edit(path) };
-    book.map_err(|error| cannot_use(error, read_only))
+/// Opens a book to play from it and to change it, for a command that only reads it with `--no-learn`.
+pub fn edit_unless_no_learn(path: &Path) -> Result<Book, CliError> {
+    Book::edit_or_create(path).map_err(|error| cannot_use(error, true))
 }
 
 /// Why a book cannot be read.
 pub fn cannot_read(error: BookError) -> CliError {
-    cannot_use(error, None)
+    cannot_use(error, false)
 }
 
-fn cannot_use(error: BookError, read_only: Option<&str>) -> CliError {
+fn cannot_use(error: BookError, learns: bool) -> CliError {
     let is_read_only = |kind| matches!(kind, ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem);
-    let hint = match (&error, read_only) {
-        (BookError::Locked(_), Some(how)) => {
-            Some(format!("Wait until it has ended. Any number of processes can read the book: {how} it is only read."))
+    let hint = match &error {
+        BookError::Locked(_) if learns => {
+            "Wait until it has ended. Any number of processes can read the book: with `--no-learn` it is only read."
         }
-        (BookError::Locked(_), None) => Some("Wait until it has ended.".to_owned()),
-        (BookError::File(FileError::Io { path, source }), Some(how))
-            if is_read_only(source.kind()) && File::open(path).is_ok() =>
+        BookError::Locked(_) => "Wait until it has ended.",
+        BookError::File(FileError::Io { path, source })
+            if learns && is_read_only(source.kind()) && File::open(path).is_ok() =>
         {
-            Some(format!("It may be read, and not changed: {how} it is only read."))
+            "It may be read, and not changed: with `--no-learn` it is only read."
         }
-        (error, _) if error.is_damage() => {
-            Some("`flipside book check FILE` lists all faults, `book fix` saves what is intact.".to_owned())
-        }
-        _ => None,
+        error if error.is_damage() => "`flipside book check FILE` lists all faults, `book fix` saves what is intact.",
+        _ => return CliError::because("cannot use the book", error),
     };
-    CliError::because("cannot use the book", error).hint_if_any(hint)
+    CliError::because("cannot use the book", error).hint(hint)
 }
 
 /// What went wrong in work on a book.
@@ -68,22 +66,13 @@ pub fn cannot_change(error: BookError) -> CliError {
 
 /// How positions of a book are searched.
 #[derive(Args, Debug)]
+#[command(mut_arg("depth", |depth| depth.default_value("10")), mut_arg("exact_empties", |empties| empties.default_value("16")))]
 pub struct SearchArguments {
     #[command(flatten)]
     weights: WeightsOption,
 
-    /// Plies to look ahead from each position
-    #[arg(short, long, default_value_t = 10, value_name = "N")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(Strength::MAX_DEPTH)))]
-    depth: u32,
-
     #[command(flatten)]
-    selective: SelectivityArgument,
-
-    /// Solve positions with at most N empty squares
-    #[arg(long, alias = "exact", default_value_t = 16, value_name = "N")]
-    #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
-    exact_empties: u32,
+    strength: StrengthArguments,
 
     /// Size of each hash table of each thread: 2^N entries of 16 bytes
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=34))]
@@ -105,8 +94,7 @@ impl SearchArguments {
     /// What is wrong with the weights, or tables that do not fit into memory.
     pub fn load(&self, session: &Session) -> Result<Searching, CliError> {
         check_tables(2 * session.threads as u64, self.log2_hash)?;
-        let &Self { depth, exact_empties, .. } = self;
-        let strength = Strength { depth, selectivity: self.selective.selectivity, exact_empties };
+        let strength = self.strength.strength();
         let loaded = self.weights.choice().load_named()?;
         loaded.choice.check_calibrated(&loaded.evaluator, strength.selectivity)?;
         Ok(Searching::new(loaded, strength, self.log2_hash))
@@ -155,17 +143,15 @@ mod tests {
     #[test]
     fn advice_about_options_is_only_for_commands_that_have_them() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let report = |error, read_only| cannot_use(error, read_only).report();
+        let report = |error, learns| cannot_use(error, learns).report();
         for kind in [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem, ErrorKind::NotADirectory] {
             let error = || BookError::File(FileError::io(file.path())(kind.into()));
-            assert_eq!(
-                report(error(), Some("with `--no-learn`")).contains("with `--no-learn` it is only read."),
-                kind != ErrorKind::NotADirectory
-            );
-            assert!(!report(error(), None).contains("only read"));
+            let is_advised = report(error(), true).contains("with `--no-learn` it is only read.");
+            assert_eq!(is_advised, kind != ErrorKind::NotADirectory);
+            assert!(!report(error(), false).contains("only read"));
         }
         let locked = || BookError::Locked(file.path().to_owned());
-        assert!(report(locked(), Some("without `--learn`")).contains("without `--learn` it is only read."));
-        assert!(report(locked(), None).ends_with("\n  Wait until it has ended."));
+        assert!(report(locked(), true).contains("with `--no-learn` it is only read."));
+        assert!(report(locked(), false).ends_with("\n  Wait until it has ended."));
     }
 }

@@ -9,7 +9,7 @@ use super::error::{CliError, Context};
 use super::escape::on_one_line;
 use super::evaluator::EvaluatorChoice;
 use super::inspect::{empties_text, object_of, write_configurations, write_provenance};
-use super::json::{JsonArgument, write_json};
+use super::results::FormatArgument;
 use super::session::Session;
 use flipside::eval::{Model, Moments, StageMap, ValuedConfiguration, mean, strongest_configurations};
 use flipside::pattern::Layout;
@@ -41,7 +41,7 @@ pub struct DiffArguments {
     top: usize,
 
     #[command(flatten)]
-    json: JsonArgument,
+    format: FormatArgument,
 }
 
 /// How the weights of a stage differ, in discs.
@@ -72,8 +72,8 @@ impl DiffArguments {
         let moved = moved(a, b, &stages, session);
         let shown = stages.of_empties(self.empties);
         let top = |pattern| strongest_configurations(&moved, &layout, shown, pattern, self.top);
-        if self.json.json {
-            return write_json(&self.object(&first, &second, &rows, &top), out);
+        if self.format.json {
+            return self.format.to(out).object(&self.object(&first, &second, &rows, &top));
         }
         write_provenance(&self.first, &first, out)?;
         write_provenance(&self.second, &second, out)?;

@@ -95,29 +95,24 @@ impl CliError {
         }
     }
 
-    /// [`Self::explanation`], as it ends the program.
-    pub fn report(&self) -> String {
-        format!("flipside: {}", self.explanation())
-    }
-
     /// The message with the chain of its causes, and the hint on a line of its own.
-    pub fn explanation(&self) -> String {
-        let mut explanation = self.to_string();
+    pub fn report(&self) -> String {
+        let mut report = format!("flipside: {self}");
         let mut cause = self.source();
         while let Some(error) = cause {
             let text = error.to_string();
             let text = text.trim_end();
             // Some errors repeat their cause in their own text.
-            if !explanation.ends_with(text) {
-                write!(explanation, ": {text}").expect("writing to a string");
+            if !report.ends_with(text) {
+                write!(report, ": {text}").expect("writing to a string");
             }
             cause = error.source();
         }
-        let explanation = on_lines(&explanation);
+        let report = on_lines(&report);
         match self {
-            Self::Failure { hint: Some(hint), .. } => explanation + "\n  " + hint,
-            Self::Usage(_) => explanation + "\n  For more information, try '--help'.",
-            _ => explanation,
+            Self::Failure { hint: Some(hint), .. } => report + "\n  " + hint,
+            Self::Usage(_) => report + "\n  For more information, try '--help'.",
+            _ => report,
         }
     }
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::error::CliError;
-use super::evaluator::WeightsAndPositions;
+use super::evaluator::Positions;
 use super::input::read_positions;
 use super::results::FormatArgument;
 use super::session::Session;
@@ -18,10 +18,10 @@ use flipside::eval::unlimited_static_value;
 /// Prints one number per line, with --json the position too. If the side to move must pass, the value is the opponent's, negated; if the game is over, it is the result. Values beyond 64
 /// discs are shown as they are; a search limits them.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  flipside eval data/bench/midgame.txt\n  flipside eval mobility f5d6c3d3c4")]
+#[command(after_help = "Examples:\n  flipside eval data/bench/midgame.txt\n  flipside eval -w mobility f5d6c3d3c4")]
 pub struct EvalArguments {
     #[command(flatten)]
-    inputs: WeightsAndPositions,
+    inputs: Positions,
 
     #[command(flatten)]
     format: FormatArgument,
@@ -35,9 +35,9 @@ struct Evaluated {
 
 impl EvalArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let (weights, positions) = self.inputs.parts()?;
+        let (weights, positions) = (self.inputs.weights.choice(), &self.inputs.positions);
         let evaluator = weights.load()?;
-        let positions = read_positions(&positions, session)?;
+        let positions = read_positions(positions, session)?;
         let value = |scored: &ScoredDiagram| unlimited_static_value(&evaluator, &scored.diagram.position);
         if self.format.json {
             let row = |scored: &ScoredDiagram| Evaluated {

@@ -1,6 +1,5 @@
 //! Which evaluation a command works with.
 
-use std::env;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -66,38 +65,19 @@ pub struct Loaded {
 pub struct WeightsOption {
     /// Evaluation: a weight file, `default` (the weights that ship with flipside), or `squares` or `mobility` (no weights)
     /// [default: default]
-    #[arg(short, long, env = WEIGHTS, hide_env_values = true, value_name = "FILE")]
+    #[arg(short, long, env = "FLIPSIDE_WEIGHTS", hide_env_values = true, value_name = "FILE")]
     weights: Option<EvaluatorChoice>,
 }
 
-/// The environment variable that replaces `-w`.
-const WEIGHTS: &str = "FLIPSIDE_WEIGHTS";
-
-/// Weights as an argument, or by `-w`.
+/// Positions as an argument, and weights by `-w`.
 #[derive(Args, Debug)]
-pub struct WeightsArgument {
-    /// Evaluation, as for -w
-    #[arg(id = "argument", value_name = "WEIGHTS")]
-    argument: Option<EvaluatorChoice>,
+pub struct Positions {
+    /// File with one position or list of moves (f5d6c3) per line, `-` for standard input, or such a line itself
+    #[arg(value_name = "POSITIONS", default_value = STANDARD_STREAM)]
+    pub positions: PathBuf,
 
     #[command(flatten)]
-    option: WeightsOption,
-}
-
-/// Weights and positions as arguments.
-#[derive(Args, Debug)]
-pub struct WeightsAndPositions {
-    /// Evaluation, as for -w; may be omitted
-    #[arg(value_name = "WEIGHTS")]
-    first: Option<PathBuf>,
-
-    /// File with one position or list of moves (f5d6c3) per line, `-` for standard input, or such a line itself. A single argument is
-    /// taken as WEIGHTS if it ends in `.fsw` or is `default`, `squares` or `mobility` [default: -]
-    #[arg(value_name = "POSITIONS")]
-    second: Option<PathBuf>,
-
-    #[command(flatten)]
-    option: WeightsOption,
+    pub weights: WeightsOption,
 }
 
 /// An evaluator of any kind. All commands search with this one, so that a search is compiled once.
@@ -261,56 +241,11 @@ impl WeightsOption {
     pub fn choice(&self) -> EvaluatorChoice {
         self.weights.clone().unwrap_or(EvaluatorChoice::Default)
     }
-
-    /// What was typed, here or as an argument.
-    fn or_argument(&self, argument: Option<&EvaluatorChoice>) -> Result<EvaluatorChoice, CliError> {
-        let Some(argument) = argument else { return Ok(self.choice()) };
-        // Arguments override the environment.
-        let by_environment = env::var_os(WEIGHTS).map(EvaluatorChoice::from);
-        match &self.weights {
-            Some(option) if self.weights != by_environment => {
-                Err(CliError::Usage(format!("weights are given twice: `{argument}`, and `{option}` after -w")))
-            }
-            _ => Ok(argument.clone()),
-        }
-    }
-}
-
-impl WeightsArgument {
-    /// What was typed.
-    ///
-    /// # Errors
-    /// Weights given twice.
-    pub fn choice(&self) -> Result<EvaluatorChoice, CliError> {
-        self.option.or_argument(self.argument.as_ref())
-    }
-}
-
-impl WeightsAndPositions {
-    /// The weights as typed, and where positions are.
-    ///
-    /// # Errors
-    /// Weights given twice.
-    pub fn parts(&self) -> Result<(EvaluatorChoice, PathBuf), CliError> {
-        let (weights, positions) = match (&self.first, &self.second) {
-            (Some(only), None) if !is_weights(only) => (None, Some(only)),
-            (weights, positions) => (weights.as_ref(), positions.as_ref()),
-        };
-        let weights = weights.map(|weights| EvaluatorChoice::from(&**weights));
-        let positions = positions.cloned().unwrap_or_else(|| STANDARD_STREAM.into());
-        Ok((self.option.or_argument(weights.as_ref())?, positions))
-    }
 }
 
 /// An engine with an evaluator that is calibrated if the strength is selective.
 pub fn own_engine(evaluator: &AnyEvaluator, strength: Strength, log2_entries: u32) -> Engine<'_, AnyEvaluator> {
     Engine::new(evaluator, strength, log2_entries).expect("checked when the weights were loaded")
-}
-
-/// Whether an argument that may be weights or positions is weights.
-fn is_weights(argument: &Path) -> bool {
-    let choice = EvaluatorChoice::from(argument);
-    choice.path().is_none_or(|path| path.extension().is_some_and(|extension| extension == "fsw"))
 }
 
 impl fmt::Display for EvaluatorChoice {

@@ -13,10 +13,6 @@ use flipside::record::log::Settings;
 /// The options for players that are other programs.
 #[derive(Args, Debug)]
 pub struct ExternalArguments {
-    /// Depth asked of NBoard engines (`set depth`) [default: the engine's own]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60))]
-    nboard_depth: Option<u32>,
-
     /// Seconds another program may take per move [default: 60] and, if more than 10, to start [default: 10]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     move_time: Option<u64>,
@@ -28,13 +24,6 @@ impl ExternalArguments {
     /// # Errors
     /// An option that applies to none of the players.
     pub fn limits(&self, programs: &[&ExternalChoice]) -> Result<ProcessLimits, CliError> {
-        if self.nboard_depth.is_some()
-            && !programs.iter().any(|program| program.speaks_nboard() && program.depth.is_none())
-        {
-            let message =
-                "--nboard-depth is for players of the form nboard:COMMAND without a `depth=`, and there is none";
-            return Err(CliError::Usage(message.to_owned()));
-        }
         if self.move_time.is_some() && programs.is_empty() {
             let message = "--move-time is for players of the form gtp:COMMAND or nboard:COMMAND, and there is none";
             return Err(CliError::Usage(format!("{message}; for our own search it is `default:time=10ms`")));
@@ -44,7 +33,7 @@ impl ExternalArguments {
         Ok(ProcessLimits {
             start: move_time.map_or(default.start, |time| time.max(default.start)),
             per_move: move_time.unwrap_or(default.per_move),
-            depth: self.nboard_depth,
+            depth: None,
         })
     }
 }
@@ -63,19 +52,13 @@ impl ExternalChoice {
         text.starts_with("gtp:") || text.starts_with("nboard:")
     }
 
-    /// Whether it is driven over the NBoard protocol.
-    fn speaks_nboard(&self) -> bool {
-        self.spec.dialect == Dialect::NBoard
-    }
-
     /// How to start the program, its limits, and both for a log of games.
     pub fn load(&self, limits: ProcessLimits) -> (ExternalSpec, ProcessLimits, Settings) {
-        let depth = if self.speaks_nboard() { self.depth.or(limits.depth) } else { None };
-        let limits = ProcessLimits { depth, ..limits };
+        let limits = ProcessLimits { depth: self.depth, ..limits };
         let settings = Settings::from([
             ("engine".into(), self.spec.to_string().into()),
             ("move-time".into(), limits.per_move.as_secs_f64().into()),
-            ("nboard-depth".into(), depth.into()),
+            ("nboard-depth".into(), self.depth.into()),
         ]);
         (self.spec.clone(), limits, settings)
     }
@@ -114,7 +97,7 @@ mod tests {
     fn programs_may_take_as_long_to_start_as_for_a_move_but_at_least_ten_seconds() {
         let program = "gtp:engine".parse().unwrap();
         for (move_time, start) in [(None, 10), (Some(2), 10), (Some(300), 300)] {
-            let arguments = ExternalArguments { nboard_depth: None, move_time };
+            let arguments = ExternalArguments { move_time };
             assert_eq!(arguments.limits(&[&program]).unwrap().start, Duration::from_secs(start));
         }
     }

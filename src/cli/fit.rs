@@ -39,7 +39,7 @@ use flipside::train::{BEST, StoredRun, set_named};
     flipside fit runs/latest runs/edax --patterns edax --epochs 2 -o edax.fsw\n  \
     flipside fit runs/latest --teacher default --patterns edax -o edax.fsw\n  \
     flipside fit runs/latest --from edax.fsw --teacher default --leaf-depth 4 --patterns edax -o e.fsw\n  \
-    flipside fit runs/latest data/ffo/fforum-1-19.obf --record-importance 0.5 -o both.fsw")]
+    flipside fit runs/latest data/ffo/fforum-1-19.obf -o both.fsw")]
 pub struct FitArguments {
     /// Runs with kept games, to which belong those of the runs that they continue; files of kept games (.fsg), recorded games, scored
     /// positions
@@ -59,48 +59,14 @@ pub struct FitArguments {
     #[arg(long, value_name = "SET")]
     patterns: Option<String>,
 
-    /// How far labels trust the result of a game (1) rather than the search (0) [default: 0.9]
-    #[arg(long, value_name = "L")]
-    lambda: Option<f32>,
-
     /// Passes over all games [default: 3]
     #[arg(long, value_name = "N")]
     epochs: Option<u32>,
-
-    /// Plies per stage [default: 1; 6 with a hidden layer]
-    #[arg(long, value_name = "N")]
-    stage_plies: Option<u32>,
-
-    /// Plies before and after a stage that it also learns from [default: 2; 4 with a hidden layer]
-    #[arg(long, value_name = "N")]
-    overlap: Option<u32>,
-
-    /// Megabytes of game positions in memory at a time; a teacher's trees take about as much again. Decides which positions are learned
-    /// together [default: 50]
-    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=25_000))]
-    memory: Option<u32>,
-
-    /// Skip games of generations before N [default: 0]
-    #[arg(long, value_name = "N")]
-    first_generation: Option<u32>,
-
-    /// Solve positions of recorded games with at most N empties; earlier positions are scored as if play from there on had been perfect
-    /// [default: 12]
-    #[arg(long, value_name = "N")]
-    exact_empties: Option<u32>,
-
-    /// How much a recorded position counts relative to one of self-play: above 0, at most 1 [default: 1]
-    #[arg(long, value_name = "SHARE")]
-    record_importance: Option<f32>,
 
     /// Also learn from search trees (TreeStrap): these weights search one position of each game, and the values found for positions
     /// inside the tree are learned with the games. With --leaf-depth, their searches score the leaves
     #[arg(long, value_name = "FILE")]
     teacher: Option<EvaluatorChoice>,
-
-    /// Depth of the teacher's searches in plies [default: 4]
-    #[arg(long, value_name = "N", requires = "teacher")]
-    tree_depth: Option<u32>,
 
     /// Learn the leaves of principal variations instead of the games: the --from weights search four positions of each kept game, and
     /// one other move at each, to N plies, and learn the teacher's values of the leaves. Meant as the last fit of weights without a
@@ -116,21 +82,19 @@ pub struct FitArguments {
     #[arg(long, value_name = "FILE")]
     from: Option<EvaluatorChoice>,
 
-    /// TOML file with any keys of a fit; options override it
+    /// TOML file with keys of a step's `learn`, such as `lambda = 0.7` or `stage-plies = 2` (`flipside config` explains all); options
+    /// override it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
-/// Positions in a megabyte.
-const POSITIONS_PER_MB: u32 = (1 << 20) / 25;
-
-/// The default of `step.rate` with `--leaf-depth`: small, so that the weights keep what they know.
+/// The default of `rate` with `--leaf-depth`: small, so that the weights keep what they know.
 const LEAF_RATE: f32 = 0.3;
 
 /// Keys for which a fit on its own has arguments and options.
 const OF_RUNS: [&str; 4] = ["from", "generations", "files", "sha256"];
 
-/// The default of `--tree-depth`.
+/// The default of `tree-depth` with `--teacher`.
 const TREE_DEPTH: u32 = 4;
 
 /// The default of `loss` with `--for`: sets without a hidden layer play better by it (docs/TRAINING.md).
@@ -177,7 +141,6 @@ impl FitArguments {
         let games = GameFiles::open(&paths, &config, folder, begun.as_ref(), &stop, &mut on_event);
         counted.finish();
         let games = games.map_err(|error| ended(error.into(), &checkpoint, true))?;
-        self.check_used(&games)?;
         let request = FitRequest {
             config: &config,
             patterns: &patterns,
@@ -238,17 +201,10 @@ impl FitArguments {
             config = table.try_into().context(unusable)?;
             config.check().context(unusable)?;
         }
-        config.since = self.first_generation.unwrap_or(config.since);
-        config.lambda = self.lambda.unwrap_or(config.lambda);
         config.epochs = self.epochs.unwrap_or(config.epochs);
-        config.stage_plies = self.stage_plies.or(config.stage_plies);
-        config.overlap = self.overlap.or(config.overlap);
-        config.exact_empties = self.exact_empties.unwrap_or(config.exact_empties);
-        config.record_importance = self.record_importance.unwrap_or(config.record_importance);
         if self.teacher.is_some() && config.tree_depth == 0 {
             config.tree_depth = TREE_DEPTH;
         }
-        config.tree_depth = self.tree_depth.unwrap_or(config.tree_depth);
         config.leaf_depth = self.leaf_depth.unwrap_or(config.leaf_depth);
         if config.leaf_depth > 0 && !has_steps {
             config.rate = LEAF_RATE;
@@ -257,30 +213,12 @@ impl FitArguments {
             config.cross_entropy = Some(ENGINE_LOSS);
         }
         config.hidden_layer |= self.hidden_layer;
-        config.block = self.memory.map_or(config.block, |megabytes| megabytes * POSITIONS_PER_MB);
         // The file has been checked on its own.
         let unusable = |error: &dyn Display| CliError::Usage(format!("cannot use the options: {error}"));
         let text = toml::to_string(&config).expect("a configuration is a TOML table");
         check(&text, LearnConfig::KEYS).map_err(|error| unusable(&error.message()))?;
         config.check().map_err(|error| unusable(&error))?;
         Ok(config)
-    }
-
-    /// Refuses options for kept games or records if there are none.
-    fn check_used(&self, games: &GameFiles) -> Result<(), CliError> {
-        let unused = |message: &str| Err(CliError::Usage(message.to_owned()));
-        match games {
-            GameFiles { games: 0, .. } if self.first_generation.is_some() => {
-                unused("--first-generation is for kept games, and there are none from that generation on")
-            }
-            GameFiles { records: 0, .. } if self.exact_empties.is_some() => {
-                unused("--exact-empties is for records, and there are none")
-            }
-            GameFiles { records: 0, .. } if self.record_importance.is_some() => {
-                unused("--record-importance is for records, and there are none")
-            }
-            _ => Ok(()),
-        }
     }
 }
 

@@ -205,7 +205,7 @@ pub fn refuse_own_files<'p>(
         } else if is_weight_file(&start) {
             (
                 "a weight file",
-                "`flipside inspect` shows what is in it; `eval`, `match`, `export` and others take it as WEIGHTS.",
+                "`flipside inspect` shows what is in it; `eval`, `search`, `play` and others take it with -w, `match` and `export` without.",
             )
         } else if is_games_file(&start) && !takes_kept_games {
             (

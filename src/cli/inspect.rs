@@ -8,7 +8,7 @@ use serde_json::json;
 use super::error::{CliError, Context};
 use super::escape::on_one_line;
 use super::evaluator::EvaluatorChoice;
-use super::json::{JsonArgument, write_json};
+use super::results::FormatArgument;
 use super::session::Session;
 use flipside::board::{Bitboard, Position, Square};
 use flipside::eval::{DepthPair, HiddenLayer, Model, Row, ValuedConfiguration, strongest_configurations};
@@ -39,7 +39,7 @@ pub struct InspectArguments {
     pattern: Option<String>,
 
     #[command(flatten)]
-    json: JsonArgument,
+    format: FormatArgument,
 }
 
 /// Pictures in a row.
@@ -50,7 +50,7 @@ impl InspectArguments {
         let file = self.weights.weight_file()?;
         let layout = Layout::new(&file.model.set).context(|| "cannot use the weights")?;
         let numbers = self.patterns(&file.model)?;
-        if self.json.json {
+        if self.format.json {
             return self.write_json(&file, &layout, &numbers, out);
         }
         write_provenance(&self.weights, &file, out)?;
@@ -110,7 +110,7 @@ impl InspectArguments {
             "calibrated": file.calibration.is_some(),
             "empties": self.empties,
         });
-        write_json(&found, out)
+        self.format.to(out).object(&found)
     }
 
     /// The numbers of the patterns to show.

@@ -16,13 +16,10 @@ use super::meter::Meter;
 use super::openings::OpeningsArguments;
 use super::player::{PlayerChoice, Shelf};
 use super::results::FormatArgument;
-use super::session::{Session, one_thread};
+use super::session::Session;
 use super::signals::stop_on_signals;
 use super::strength::StrengthArguments;
-use super::with_book::WithBook;
-use flipside::arena::{
-    Ending, Estimate, Forfeit, GameLog, Guests, Hypothesis, Match, MatchReport, Pair, PairEvent, Sprt, Tally,
-};
+use flipside::arena::{Ending, Estimate, Forfeit, GameLog, Hypothesis, Match, MatchReport, PairEvent, Sprt, Tally};
 use flipside::board::Transcript;
 use flipside::record::log::{PlayerCard, Settings};
 use flipside::search::Strength;
@@ -50,13 +47,6 @@ pub struct MatchArguments {
     second: PlayerChoice,
 
     #[command(flatten)]
-    options: MatchOptions,
-}
-
-/// How a match is played.
-#[derive(Args, Debug)]
-pub struct MatchOptions {
-    #[command(flatten)]
     strength: StrengthArguments,
 
     /// Pairs of games, at most one per different opening: repeating one would prove nothing new
@@ -70,21 +60,14 @@ pub struct MatchOptions {
     #[arg(long, value_name = "ELO0,ELO1", allow_hyphen_values = true)]
     sprt: Option<SprtArgument>,
 
-    /// Keep finished games in this file, and continue after those it already holds (`convert` turns it into GGF or f5d6)
+    /// Keep finished games in this file, and continue after those it already holds; other matches may use it too (`convert` turns it into
+    /// GGF or f5d6)
     #[arg(long, value_name = "FILE")]
     games: Option<PathBuf>,
 
     /// Print how many seconds each player thought per game, on average
     #[arg(long)]
     times: bool,
-
-    /// Book for flipside's own players without a `book=`
-    #[arg(long, value_name = "FILE")]
-    book: Option<PathBuf>,
-
-    /// Let the players' books learn from each pair of games; pairs are then played one at a time
-    #[arg(long)]
-    learn: bool,
 
     #[command(flatten)]
     format: FormatArgument,
@@ -109,34 +92,16 @@ impl FromStr for SprtArgument {
 impl MatchArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        self.options.run(&[self.first, self.second], session, out)
-    }
-}
-
-impl MatchOptions {
-    /// Uses openings of a number of plies, unless others were asked for.
-    pub fn openings_of(&mut self, plies: u32) {
-        self.openings.default_plies(plies);
-    }
-
-    /// Plays a match.
-    ///
-    /// # Errors
-    /// Whatever keeps it from being played to its end.
-    pub fn run(self, players: &[PlayerChoice; 2], session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let players = &[self.first.clone(), self.second.clone()];
         let limits = self.external.limits(&PlayerChoice::programs(players))?;
         PlayerChoice::check_used(players, self.strength.strength())?;
-        let mut shelf = Shelf::new(self.book.as_deref(), self.learn, session);
+        let mut shelf = Shelf::default();
         let [first, second] =
             [&players[0], &players[1]].map(|player| player.load(self.strength.strength(), limits, &mut shelf));
         let (first, second) = (first?, second?);
-        shelf.check_book()?;
-        if self.learn && !shelf.has_books() {
-            return Err(CliError::Usage("--learn is for players with a book, and there is none".into()));
-        }
         let (openings, settings) = self.openings.select(self.pairs, session)?;
         let cards = [&first, &second].map(|player| player.card.clone());
-        let log = open_log(self.games.as_deref(), settings, &cards, Guests::Refused, session)?;
+        let log = open_log(self.games.as_deref(), settings, &cards, session)?;
         let held: Vec<_> =
             log.iter().flat_map(|log| openings.iter().map(|opening| log.pair([0, 1], opening))).collect();
         let already = held.iter().take_while(|pair| pair.is_whole()).count();
@@ -156,13 +121,10 @@ impl MatchOptions {
             sprt: plan.sprt,
             so_far: MatchReport { tally: Tally::default(), llr: None, ending: Ending::Stopped },
             forfeits: Forfeits::default(),
-            books: if self.learn { shelf.books() } else { &[] },
             stop: &stop,
             failure: None,
         };
-        let mut play = || plan.run(|| first.make(&stop), || second.make(&stop), &stop, |event| recorder.pair(&event));
-        // One at a time: each pair uses what was learned from the one before.
-        let report = if self.learn { one_thread()?.install(play) } else { play() };
+        let report = plan.run(|| first.make(&stop), || second.make(&stop), &stop, |event| recorder.pair(&event));
         recorder.meter.finish();
         let Recorder { so_far, forfeits, failure, .. } = recorder;
         let has_log = self.games.is_some();
@@ -288,8 +250,6 @@ struct Recorder<'s> {
     /// The result if the match ends here.
     so_far: MatchReport,
     forfeits: Forfeits,
-    /// The books that learn.
-    books: &'s [(PathBuf, WithBook)],
     stop: &'s AtomicBool,
     failure: Option<CliError>,
 }
@@ -301,13 +261,8 @@ impl Recorder<'_> {
         }
         let PairEvent { index, pair, tally, llr } = *event;
         let is_new = index >= self.already;
-        // Learned before it is logged: if the program dies in between, the pair is played again, and no game stays unlearned.
-        let learned = if is_new { learn_pair(self.books, pair) } else { Ok(()) };
-        let kept = learned.and_then(|()| {
-            let kept = self.log.as_mut().map_or(Ok(()), |log| log.add([0, 1], &self.openings[index], pair));
-            kept.context(|| "cannot keep the games")
-        });
-        if let Err(error) = kept {
+        let kept = self.log.as_mut().map_or(Ok(()), |log| log.add([0, 1], &self.openings[index], pair));
+        if let Err(error) = kept.context(|| "cannot keep the games") {
             self.failure = Some(error);
             self.stop.store(true, Relaxed);
             return;
@@ -323,15 +278,6 @@ impl Recorder<'_> {
         }
         self.meter.show(index as u64 + 1, || summary(event, self.sprt));
     }
-}
-
-/// Lets books learn from the games of a pair that were played out.
-fn learn_pair(books: &[(PathBuf, WithBook)], pair: &Pair) -> Result<(), CliError> {
-    for game in pair.games.iter().filter(|game| game.forfeit.is_none()) {
-        let steps = Transcript::from_moves(&game.moves).expect("the referee plays by the rules").steps();
-        books.iter().try_for_each(|(_, book)| book.learn(&steps, game.discs))?;
-    }
-    Ok(())
 }
 
 const SEATS: [&str; 2] = ["first", "second"];
@@ -365,7 +311,7 @@ fn summary(event: &PairEvent<'_>, sprt: Option<Sprt>) -> String {
     format!("+{wins} ={draws} -{losses}  Elo {}{llr}", elo(event.tally.elo().into()))
 }
 
-/// Opens the log of games, if one was asked for, and reports a cut-off end.
+/// Opens the log of games, if one was asked for, and reports a cut-off end and players in it that do not take part.
 ///
 /// # Errors
 /// It is not a log, or one of other games.
@@ -373,18 +319,21 @@ pub fn open_log(
     path: Option<&Path>,
     settings: Settings,
     players: &[PlayerCard],
-    guests: Guests,
     session: &Session,
 ) -> Result<Option<GameLog>, CliError> {
     let Some(path) = path else { return Ok(None) };
     if path == Path::new(STANDARD_STREAM) {
         return Err(CliError::Usage("--games keeps the games in a file, and `-` is not one".into()));
     }
-    let log = GameLog::open(path, settings, players, guests);
+    let log = GameLog::open(path, settings, players);
     let log = log.context(|| "cannot keep the games")?;
     if log.dropped() > 0 {
         let (path, bytes) = (path.display(), log.dropped());
         session.say(format_args!("`{path}`: the last line was cut off; its {bytes} bytes are dropped"));
+    }
+    let others: Vec<_> = log.left_out().iter().map(|name| format!("`{name}`")).collect();
+    if !others.is_empty() {
+        session.say(format_args!("ignored in the log, since they do not take part: {}", others.join(", ")));
     }
     Ok(Some(log))
 }

@@ -28,7 +28,6 @@ mod import;
 mod input;
 mod inspect;
 mod jobs;
-mod json;
 mod labelled;
 mod layers;
 mod league;

@@ -16,7 +16,7 @@ use flipside::text::counted;
 /// The options for openings.
 #[derive(Args, Debug)]
 pub struct OpeningsArguments {
-    /// File of openings (`-` is standard input): games such as f5d6c3, one per line, positions, GGF or SGF [default: the 10,784 XOT openings; in `book match`, --opening-plies 5]
+    /// File of openings (`-` is standard input): games such as f5d6c3, one per line, positions, GGF or SGF [default: the 10,784 XOT openings]
     #[arg(long, value_name = "FILE")]
     openings: Option<PathBuf>,
 
@@ -44,13 +44,6 @@ impl OpeningsArguments {
         }
         let settings = [("openings".into(), hash_openings(&all).into()), ("seed".into(), self.seed.into())];
         Ok((openings, Settings::from(settings)))
-    }
-
-    /// Uses the positions after `plies` moves unless something else was asked for.
-    pub fn default_plies(&mut self, plies: u32) {
-        if self.openings.is_none() {
-            self.opening_plies.get_or_insert(plies);
-        }
     }
 
     /// Where the openings come from, and the seed that chooses among them.

@@ -1,6 +1,5 @@
 //! Where a command writes its result: `-o`.
 
-use std::cell::Cell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ pub struct Output {
     path: PathBuf,
     to: Destination,
     /// What keeps other commands from changing the file that is there.
-    claimed: Cell<Option<File>>,
+    _claimed: Option<File>,
 }
 
 /// The system's names for open files. Such a file may be a regular one, with content that we must not replace.
@@ -48,15 +47,16 @@ impl Output {
         } else {
             Destination::File
         };
-        let output = Self { path: path.to_owned(), to, claimed: Cell::default() };
+        let mut output = Self { path: path.to_owned(), to, _claimed: None };
         if to == Destination::File {
             let stdin = |input| if input == Path::new(STANDARD_STREAM) { Path::new("/dev/stdin") } else { input };
-            output.check_file(inputs.into_iter().find(|input| is_same(stdin(input))))?;
+            output._claimed = output.check_file(inputs.into_iter().find(|input| is_same(stdin(input))))?;
         }
         Ok(output)
     }
 
-    fn check_file(&self, same_input: Option<&Path>) -> Result<(), CliError> {
+    /// Checks that the file may be replaced, and claims it if it is there.
+    fn check_file(&self, same_input: Option<&Path>) -> Result<Option<File>, CliError> {
         if let Some(input) = same_input {
             let (shown, input) = (self.path.display(), name_of(input));
             return Err(CliError::Usage(format!(
@@ -69,8 +69,7 @@ impl Output {
                 "the output `{shown}` is a file of the run `{run}`: write to another file"
             )));
         }
-        self.claimed.set(claim(&self.path).context(|| self.failure())?);
-        Ok(())
+        claim(&self.path).context(|| self.failure())
     }
 
     /// Whether it is standard output, to which nothing else may be written then.
@@ -101,10 +100,7 @@ impl Output {
     ) -> Result<R, CliError> {
         let written = match self.to {
             Destination::StandardOutput => return result(out).map_err(E::into),
-            Destination::File => atomic_write(&self.path, result).inspect(|_| {
-                // What has taken the file's place may be replaced again.
-                self.claimed.set(claim(&self.path).ok().flatten());
-            }),
+            Destination::File => atomic_write(&self.path, result),
             Destination::OpenFile => {
                 let file = OpenOptions::new().append(true).open(&self.path);
                 file.map_err(E::from).and_then(|mut file| result(&mut file))

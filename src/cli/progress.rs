@@ -10,7 +10,7 @@ use super::meter::{BAR, LINE_EVERY};
 use super::session::{Progress, Session};
 use flipside::export::Engine;
 use flipside::report::History;
-use flipside::text::{bytes, count, counted, duration, elo, or_dash, typed};
+use flipside::text::{count, counted, duration, elo, or_dash, typed};
 use flipside::train::{Budget, GateMatch, Live, SUPERIORITY, TrainConfig, TrainEvent};
 
 /// Shows the events of a run.
@@ -284,11 +284,6 @@ impl<'s> TrainProgress<'s> {
             TrainEvent::Waiting { file, reason } => {
                 format!("cannot write `{file}` ({reason}); retrying for some minutes")
             }
-            TrainEvent::LowRoom { needed, room } => format!(
-                "at this rate, the games of this step will need another {}, and the disk has {} free: make room",
-                bytes(*needed),
-                bytes(*room)
-            ),
             TrainEvent::BadRecord { file, reason } => format!("left out: `{file}`: {reason}"),
             TrainEvent::Records { file, read, left_out } => {
                 format!("records `{file}`: {read} read, {left_out} left out")

@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::error::CliError;
-use super::evaluator::{AnyEvaluator, WeightsAndPositions, own_engine};
+use super::evaluator::{AnyEvaluator, Positions, own_engine};
 use super::input::read_positions;
 use super::jobs::on_own_threads;
 use super::meter::Meter;
@@ -28,11 +28,11 @@ use flipside::search::{Analysis, Engine, Limits, Strength};
 /// may vary with it, and from run to run.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside search --depth 10 data/bench/midgame.txt\n  \
-    flipside search --depth 12 default f5d6c3d3c4\n  \
-    flipside search --depth 12 --moves 3 default f5d6c3d3c4")]
+    flipside search --depth 12 f5d6c3d3c4\n  \
+    flipside search --depth 12 --moves 3 f5d6c3d3c4")]
 pub struct SearchArguments {
     #[command(flatten)]
-    inputs: WeightsAndPositions,
+    inputs: Positions,
 
     /// Plies to look ahead; with as many as there are empty squares, the result is exact
     #[arg(short, long, default_value_t = 8, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=60))]
@@ -60,10 +60,10 @@ impl SearchArguments {
         if self.moves.is_some() && self.depth == 0 {
             return Err(CliError::Usage("--moves looks at least one ply ahead: give --depth 1 or more".to_owned()));
         }
-        let (weights, positions) = self.inputs.parts()?;
+        let (weights, positions) = (self.inputs.weights.choice(), &self.inputs.positions);
         let evaluator = weights.load_for(self.selective.selectivity)?;
         let diagrams: Vec<Diagram> =
-            read_positions(&positions, session)?.into_iter().map(|scored| scored.diagram).collect();
+            read_positions(positions, session)?.into_iter().map(|scored| scored.diagram).collect();
         self.search(&evaluator, &diagrams, session, out)
     }
 

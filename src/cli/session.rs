@@ -97,14 +97,6 @@ where
     started.map_err(|error| error.hint("Try a smaller --threads."))
 }
 
-/// A pool of one thread, for games that are played one after the other.
-///
-/// # Errors
-/// The system does not provide it.
-pub fn one_thread() -> Result<rayon::ThreadPool, CliError> {
-    start_threads(1, |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build())
-}
-
 impl Session {
     /// Where bars are drawn: standard error, even if it is not a terminal (indicatif's own target would draw nothing then, but
     /// `--progress always` asks for bars).

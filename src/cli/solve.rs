@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::error::CliError;
-use super::evaluator::{AnyEvaluator, WeightsAndPositions};
+use super::evaluator::{AnyEvaluator, Positions};
 use super::input::{name_of, read_positions};
 use super::jobs::on_own_threads;
 use super::memory::check_tables;
@@ -33,7 +33,7 @@ use flipside::threads::Reorder;
 #[command(after_help = "Examples:\n  flipside solve data/ffo/fforum-1-19.obf")]
 pub struct SolveArguments {
     #[command(flatten)]
-    inputs: WeightsAndPositions,
+    inputs: Positions,
 
     #[command(flatten)]
     format: FormatArgument,
@@ -75,10 +75,10 @@ const EASY_LOG2_HASH: u32 = 18;
 impl SolveArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         check_tables(1, self.log2_hash)?;
-        let (weights, positions) = self.inputs.parts()?;
+        let (weights, positions) = (self.inputs.weights.choice(), &self.inputs.positions);
         let evaluator = weights.load()?;
-        let name = name_of(&positions);
-        let positions = read_positions(&positions, session)?;
+        let name = name_of(positions);
+        let positions = read_positions(positions, session)?;
         if self.check && positions.iter().all(|scored| scored.score.is_none()) {
             return Err(CliError::failure(format!("--check: no position in {name} has a score")));
         }

@@ -41,13 +41,9 @@ pub struct TrainArguments {
     #[arg(long, env = "FLIPSIDE_RUN", hide_env_values = true, value_name = "DIR")]
     run: Option<PathBuf>,
 
-    /// Fail if --run already holds a run
-    #[arg(long, requires = "run")]
-    new: bool,
-
     /// Resume the run in this directory
     #[arg(long, value_name = "RUN")]
-    #[arg(conflicts_with_all = ["run", "new", "preset", "config", "seed", "patterns", "records", "from"])]
+    #[arg(conflicts_with_all = ["run", "preset", "config", "seed", "patterns", "records", "from"])]
     resume: Option<PathBuf>,
 
     /// Begin a new run where another one is: with its weights, its games (which stay where they are), and its configuration, of which
@@ -211,8 +207,7 @@ impl TrainArguments {
             return Err(CliError::Usage("say how long the run is to be, for example with --hours".to_owned()));
         }
         let budget = budget.unwrap_or(Budget { seconds: Some(60.0 * preset_minutes), ..Budget::default() });
-        let may_go_on = self.run.is_some() && !self.new;
-        Ok((config, budget, if may_go_on { Resume::Same } else { Resume::Never }))
+        Ok((config, budget, Resume::Same))
     }
 
     /// The configuration from preset, file and flags (later ones override earlier ones), and the preset's minutes.

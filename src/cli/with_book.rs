@@ -1,12 +1,12 @@
 //! Playing from a book and learning from the games: the option `--book`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
 
-use super::books::{Searching, cannot_change, edit_unless, open};
+use super::books::{Searching, cannot_change, edit_unless_no_learn, open};
 use super::error::CliError;
 use super::evaluator::{AnyEvaluator, Loaded};
 use super::session::Session;
@@ -63,20 +63,10 @@ pub struct WithBookArguments {
 
 /// A book that an engine plays from.
 pub struct WithBook {
-    pub moves: BookUse,
+    moves: BookUse,
     /// What it learns with.
     learning: Option<Searching>,
     session: Session,
-}
-
-/// What a book learns with.
-pub struct Learner<'a> {
-    /// The evaluation.
-    pub loaded: &'a Arc<Loaded>,
-    /// The player's strength.
-    pub strength: Strength,
-    /// How the command only reads the book, such as "with `--no-learn`".
-    pub read_only: &'static str,
 }
 
 /// Limits of the searches for a book after a game: plies to look ahead, and empty squares to solve.
@@ -98,27 +88,9 @@ impl WithBookArguments {
         if self.book_within.is_some() && self.book_choice == ChoiceName::Best {
             return Err(CliError::Usage("--book-within needs --book-choice varied or --book-choice surprising".into()));
         }
-        let clock = since_1970().as_nanos() as u64;
+        let seed = since_1970().as_nanos() as u64;
         let choice = self.book_choice.within(self.book_within);
-        let learner = (!self.no_learn).then_some(Learner { loaded, strength, read_only: "with `--no-learn`" });
-        WithBook::open(path, choice, clock, learner, session).map(Some)
-    }
-}
-
-impl WithBook {
-    /// Opens a book to play from. It learns if there is a learner.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub fn open(
-        path: &Path,
-        choice: Choice,
-        seed: u64,
-        learner: Option<Learner<'_>>,
-        session: &Session,
-    ) -> Result<Self, CliError> {
-        let read_only = learner.as_ref().map(|learner| learner.read_only);
-        let learning = learner.map(|Learner { loaded, strength, .. }| {
+        let learning = (!self.no_learn).then(|| {
             let strength = Strength {
                 depth: strength.depth.min(LEARN_DEPTH),
                 exact_empties: strength.exact_empties.min(LEARN_EXACT),
@@ -126,10 +98,12 @@ impl WithBook {
             };
             Searching::new(Arc::clone(loaded), strength, strength.log2_entries())
         });
-        let book = if learning.is_some() { edit_unless(read_only, path, true)? } else { open(path)? };
-        Ok(Self { moves: BookUse::new(book, choice, seed), learning, session: *session })
+        let book = if learning.is_some() { edit_unless_no_learn(path)? } else { open(path)? };
+        Ok(Some(WithBook { moves: BookUse::new(book, choice, seed), learning, session: *session }))
     }
+}
 
+impl WithBook {
     /// Learns a finished game, if the book learns.
     ///
     /// # Errors

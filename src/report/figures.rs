@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::history::Learned;
 use super::log::RunLog;
 use super::ratings::Rating;
-use super::status::{RunState, Status};
+use super::status::Status;
 use crate::board::Position;
-use crate::eval::{Accuracy, PatternEvaluator, accuracy, static_value, strongest_configurations};
+use crate::eval::{Accuracy, PatternEvaluator, accuracy, static_value};
 use crate::games::{GamesReader, games_file};
-use crate::train::{BEST, LAST, TrainError};
+use crate::train::{BEST, TrainError};
 use crate::weights::WeightFile;
 
 /// All figures of a run.
@@ -38,12 +38,6 @@ pub struct Figures {
     pub weights_fault: Option<String>,
     /// The run's configuration as TOML.
     pub config: String,
-    /// Builds of the program that went on with it: generations played before, the build before, and the new one.
-    pub builds: Vec<(u32, String, String)>,
-    /// Generations after which its budget was used up, and it was given more.
-    pub earlier_ends: Vec<u32>,
-    /// Games of a generation that there was no time to finish, which were learned at its end.
-    pub games_beyond: u64,
 }
 
 /// The numbers of empties shown in plots over time.
@@ -94,34 +88,11 @@ pub struct Weights {
     pub hash: String,
     /// The program that made it, and its commit.
     pub program: String,
-    /// By number of empties: the share of weights that are not zero.
-    pub coverage: Vec<f64>,
     /// Against the results of kept games: number of empties, positions, root mean square error, slope.
     pub accuracy: Vec<(u32, usize, f64, Option<f64>)>,
     /// Against the same: predicted discs, rounded to even ones; mean result; positions.
     pub calibration: Vec<(i32, f64, usize)>,
-    /// For each pattern the configuration with the largest weight by absolute value, at 24 empty squares. Patterns
-    /// without any weight are left out.
-    pub strongest: Vec<Board>,
 }
-
-/// A configuration of a pattern.
-#[derive(Clone, Debug, Serialize)]
-pub struct Board {
-    /// The pattern.
-    pub pattern: String,
-    /// Its squares, a bit each (bit 0 is a1).
-    pub squares: u64,
-    /// Discs of the player to move, a bit each.
-    pub player: u64,
-    /// Discs of the opponent.
-    pub opponent: u64,
-    /// The weight in discs for the player.
-    pub value: f64,
-}
-
-/// The number of empties whose configurations are shown.
-pub const SHOWN_EMPTIES: u32 = 24;
 
 /// Generations whose validation is shown.
 const VALIDATED: usize = 300;
@@ -138,8 +109,6 @@ impl Figures {
         let log = RunLog::read(directory)?;
         let weights = Weights::of(&directory.join(BEST), &log);
         let (status, history) = (Status::of(&log), &log.history);
-        let may_go_beyond = status.state == RunState::Finished && status.games_at_hand[0] > 0;
-        let last = may_go_beyond.then(|| WeightFile::load(directory.join(LAST)).ok()).flatten();
         let at = |values: &[Option<f64>]| SOME_EMPTIES.map(|empties| *values.get(empties)?);
         let validated = history.played.iter().filter(|played| !played.errors.is_empty()).map(|played| Validated {
             generation: played.generation,
@@ -149,11 +118,7 @@ impl Figures {
         });
         let mut validation: Vec<_> = validated.collect();
         thin(&mut validation, VALIDATED);
-        let mut earlier_ends = history.ends.clone();
-        earlier_ends.dedup();
-        earlier_ends.retain(|end| *end < history.generations);
         Ok(Self {
-            games_beyond: last.map_or(0, |last| last.provenance.games.saturating_sub(status.games)),
             status,
             ratings: history.gates(),
             losses: history.played.iter().map(|played| (played.generation, played.hours, played.loss)).collect(),
@@ -164,8 +129,6 @@ impl Figures {
             weights: weights.ok(),
             config: log.config.to_toml(),
             parent: log.parent.clone(),
-            builds: history.builds.clone(),
-            earlier_ends,
         })
     }
 }
@@ -242,29 +205,12 @@ impl Weights {
             *bin = (bin.0 + f64::from(*result), bin.1 + 1);
         }
         let mean = |(discs, (sum, count)): (i32, (f64, usize))| (discs, sum / count as f64, count);
-        let stage = |empties| file.model.stages.of_empties(empties);
-        let used =
-            |weights: &Vec<i16>| weights.iter().filter(|&&weight| weight != 0).count() as f64 / weights.len() as f64;
-        let shares: Vec<f64> = file.model.weights.iter().map(used).collect();
-        let strongest = (0..file.model.set.patterns.len()).flat_map(|number| {
-            let pattern = &file.model.set.patterns[number];
-            let top = strongest_configurations(&file.model, evaluator.layout(), stage(SHOWN_EMPTIES), number, 1);
-            top.into_iter().map(|found| Board {
-                pattern: pattern.name.clone(),
-                squares: pattern.mask(),
-                player: found.discs.player,
-                opponent: found.discs.opponent,
-                value: found.value,
-            })
-        });
         Ok(Self {
             hash: file.hash(),
             program: file.provenance.build(),
-            coverage: (0..=60).map(|empties| shares[stage(empties)]).collect(),
             accuracy: table.map_or(Vec::new(), |table| table.rows.into_iter().map(row).collect()),
             // Few positions say nothing.
             calibration: bins.into_iter().filter(|(_, (_, count))| *count >= 20).map(mean).collect(),
-            strongest: strongest.collect(),
         })
     }
 }

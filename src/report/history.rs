@@ -20,10 +20,6 @@ pub struct History {
     pub played: Vec<Generation>,
     /// What was learned, in order.
     pub learned: Vec<Learned>,
-    /// Builds of the program that went on with it: generations played before, the build before, and the new one.
-    pub builds: Vec<(u32, String, String)>,
-    /// Generations after which its budget was used up.
-    pub ends: Vec<u32>,
     /// The budget of the last session.
     pub budget: Budget,
     /// When the last session began, in seconds since 1970, and the seconds worked before.
@@ -115,9 +111,6 @@ impl History {
                 (self.budget, self.began, self.ending) = (*budget, Some((*time, *elapsed)), None);
                 self.is_whole = !resumed;
             }
-            TrainEvent::OtherBuild { generation, before, now } => {
-                self.builds.push((*generation, before.clone(), now.clone()));
-            }
             TrainEvent::Played {
                 generation,
                 loss,
@@ -156,10 +149,7 @@ impl History {
                 });
             }
             TrainEvent::Gate { .. } => self.ratings.add(event, hours, !self.played.is_empty()),
-            TrainEvent::End { generation, finished: true, .. } => {
-                self.ends.push(*generation);
-                self.ending = Some(Ending::Finished);
-            }
+            TrainEvent::End { finished: true, .. } => self.ending = Some(Ending::Finished),
             TrainEvent::End { reason, .. } => self.ending = Some(Ending::Stopped(reason.clone())),
             _ => {}
         }

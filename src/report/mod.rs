@@ -12,7 +12,7 @@ mod ratings;
 mod status;
 mod tensorboard;
 
-pub use figures::{Board, Figures, SOME_EMPTIES, StepTime, Validated, Weights};
+pub use figures::{Figures, SOME_EMPTIES, StepTime, Validated, Weights};
 pub use history::{Ending, Generation, History, Learned};
 pub use log::RunLog;
 pub use page::page;

@@ -1,11 +1,10 @@
 //! A report as one self-contained HTML page.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use plotters::style::RGBColor;
 
-use super::figures::{Board, Figures, SHOWN_EMPTIES, SOME_EMPTIES, StepTime};
+use super::figures::{Figures, SOME_EMPTIES, StepTime};
 use super::history::Learned;
 use super::plot::{Chart, Drawing, Line, colour};
 use super::status::RunState;
@@ -14,15 +13,13 @@ use crate::text::{bytes, count, counted, duration, elo, or_dash, typed};
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// A page about some runs. A browser reloads it after `reload` seconds.
-pub fn page(runs: &[Figures], reload: Option<u32>) -> String {
+/// A page about some runs.
+pub fn page(runs: &[Figures]) -> String {
     let names: Vec<&str> = runs.iter().map(|run| &*run.status.run).collect();
     let title = escaped(&format!("flipside report: {}", names.join(", ")));
-    let reload =
-        reload.map_or(String::new(), |seconds| format!("<meta http-equiv=\"refresh\" content=\"{seconds}\">\n"));
     let mut html = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n{reload}\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
          <h1>{title}</h1>\n"
     );
@@ -46,9 +43,8 @@ pub fn page(runs: &[Figures], reload: Option<u32>) -> String {
          too small.",
     ));
     add(figure(&calibration(runs), "Mean result by the static value. On the straight line they are equal."));
-    add(figure(&coverage(runs), "Share of the weights that are not zero, by number of empty squares."));
     for run in runs {
-        add(strongest(run));
+        add(fault(run));
     }
     add("<h2>Time</h2>\n".to_owned());
     for run in runs {
@@ -287,46 +283,11 @@ fn calibration(runs: &[Figures]) -> Chart {
     chart("Prediction and result", "predicted discs", "mean result", lines)
 }
 
-fn coverage(runs: &[Figures]) -> Chart {
-    let lines = each_run(runs, |run| {
-        let shares = run.weights.iter().flat_map(|weights| weights.coverage.iter().enumerate());
-        shares.map(|(empties, share)| (empties as f64, 100.0 * share)).collect()
-    });
-    chart("Weights met", "empty squares", "%", lines)
-}
-
-fn strongest(run: &Figures) -> String {
-    if let Some(fault) = &run.weights_fault {
-        return format!("<p>No figures of the best weights of {}: {}.</p>\n", escaped(&run.status.run), escaped(fault));
-    }
-    let Some(weights) = run.weights.as_ref().filter(|weights| !weights.strongest.is_empty()) else {
-        return String::new();
-    };
-    let boards: String = weights.strongest.iter().map(board).collect();
-    format!(
-        "<h3>Strongest configurations of {} at {SHOWN_EMPTIES} empties</h3>\n<p>In discs for black, who is to move.</p>\n\
-         <div class=\"boards\">\n{boards}</div>\n",
-        escaped(&run.status.run)
-    )
-}
-
-fn board(board: &Board) -> String {
-    let mut svg = String::from("<svg viewBox=\"0 0 80 80\" role=\"img\">");
-    for square in 0..64u32 {
-        let (x, y, bit) = (10 * (square % 8), 10 * (square / 8), 1u64 << square);
-        let ground = if board.squares & bit != 0 { "in" } else { "out" };
-        write!(svg, "<rect class=\"{ground}\" x=\"{x}\" y=\"{y}\" width=\"10\" height=\"10\"/>")
-            .expect("a text takes all");
-        let disc = if board.player & bit != 0 {
-            "black"
-        } else if board.opponent & bit != 0 {
-            "white"
-        } else {
-            continue;
-        };
-        write!(svg, "<circle class=\"{disc}\" cx=\"{}\" cy=\"{}\" r=\"4\"/>", x + 5, y + 5).expect("a text takes all");
-    }
-    format!("<figure>{svg}</svg><figcaption>{} {:+.1}</figcaption></figure>\n", escaped(&board.pattern), board.value)
+/// Why a run has no figures of its best weights, if it has none.
+fn fault(run: &Figures) -> String {
+    run.weights_fault.as_ref().map_or(String::new(), |fault| {
+        format!("<p>No figures of the best weights of {}: {}.</p>\n", escaped(&run.status.run), escaped(fault))
+    })
 }
 
 fn times(run: &Figures) -> String {
@@ -361,37 +322,10 @@ fn origin(run: &Figures) -> String {
         format!("<p>It began from the weights <code>{parent}</code>: add <code>--from</code> with their file.</p>\n")
     });
     let generations = run.status.generations.max(1);
-    let build = |(generation, before, now): &(u32, String, String)| {
-        format!(
-            "<p>After generation {generation} {} went on where {} had stopped. With either build alone the commands may give \
-             other weights.</p>\n",
-            escaped(now),
-            escaped(before)
-        )
-    };
-    let builds: String = run.builds.iter().map(build).collect();
-    let consequence = if run.builds.is_empty() && run.games_beyond == 0 {
-        " The commands leave out the fit and the gate that it had there: <code>last.fsw</code> will be the same, <code>best.fsw</code> \
-         may not be."
-    } else {
-        ""
-    };
-    let end = |generation: &u32| {
-        format!("<p>Its budget was used up after generation {generation} and was then raised.{consequence}</p>\n")
-    };
-    let ends: String = run.earlier_ends.iter().map(end).collect();
-    let rest = if run.games_beyond > 0 {
-        format!(
-            "<p>Its time was up within a generation, and its last fit also learned the {} played by then. The commands do not play \
-             these, so their <code>last.fsw</code> will be another.</p>\n",
-            counted(run.games_beyond, "game")
-        )
-    } else {
-        String::new()
-    };
     format!(
-        "<h3>{run_name}</h3>\n{weights}{from}{builds}{ends}{rest}<pre>flipside config --run {run_typed} &gt; run.toml\nflipside train --config run.toml \
-         --run runs/again --generations {generations}</pre>\n<details><summary>Configuration</summary>\n<pre>{}</pre></details>\n",
+        "<h3>{run_name}</h3>\n{weights}{from}<pre>flipside config --run {run_typed} &gt; run.toml\nflipside train --config run.toml \
+         --run runs/again --generations {generations}</pre>\n<p>These give the same weights if one build of the program did all of \
+         it, its budget was never raised, and its time was not up within a generation.</p>\n<details><summary>Configuration</summary>\n<pre>{}</pre></details>\n",
         escaped(&run.config)
     )
 }

@@ -43,9 +43,6 @@ pub enum TrainError {
     /// The last budget of a run to resume is not known.
     #[error("the budget of the run in {0} is not known. Say how long it is to continue, for example with --hours")]
     NoBudget(PathBuf),
-    /// A new run was asked for where one exists.
-    #[error("{0} holds a run already, and a new one was asked for. Use another directory, or remove this run first")]
-    Exists(PathBuf),
     /// Something else is in the directory.
     #[error(
         "{directory} is neither empty nor a run directory: it holds `{found}`. Use a directory that is empty or does not exist yet"

@@ -60,13 +60,6 @@ pub enum TrainEvent {
         /// What the system said.
         reason: String,
     },
-    /// At the pace of this step, its kept games will not fit on the disk.
-    LowRoom {
-        /// Bytes they will need until the step or the budget is over.
-        needed: u64,
-        /// Bytes that are free.
-        room: u64,
-    },
     /// A record cannot be learned; after the first twenty of a file they are only counted.
     BadRecord {
         /// The file.

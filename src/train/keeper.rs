@@ -34,7 +34,6 @@ pub(super) struct Keeper<'r> {
     stop: &'r AtomicBool,
     sink: Sink<'r>,
     metrics: Metrics,
-    low_room_told: bool,
     /// Whether the run ends, and each step has one attempt.
     is_ending: bool,
 }
@@ -62,7 +61,7 @@ impl<'r> Keeper<'r> {
         sink: Sink<'r>,
         metrics: Metrics,
     ) -> Self {
-        Self { directory, disk, stop, sink, metrics, low_room_told: false, is_ending: false }
+        Self { directory, disk, stop, sink, metrics, is_ending: false }
     }
 
     /// From now on each step has one attempt.
@@ -102,17 +101,6 @@ impl<'r> Keeper<'r> {
     pub fn rename(&mut self, from: &str, to: &str) -> Result<(), TrainError> {
         let (from, to) = (self.directory.file(from), self.directory.file(to));
         self.patiently(&from, |disk| disk.rename(&from, &to))
-    }
-
-    /// Reports, once, if the disk has no room for `needed` bytes of games.
-    pub fn look_at_room(&mut self, needed: u64) -> Result<(), TrainError> {
-        match self.disk.room(self.directory.path()) {
-            Ok(room) if needed > room && !self.low_room_told => {
-                self.low_room_told = true;
-                self.tell(&TrainEvent::LowRoom { needed, room })
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Retries a step until it succeeds. A transient error is reported once and waited out; any other, or one that lasts longer than

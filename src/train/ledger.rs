@@ -197,11 +197,6 @@ impl Journal {
         self.played
     }
 
-    /// Bytes written.
-    pub fn length(&self) -> u64 {
-        self.length
-    }
-
     /// Adds games.
     pub fn append(&mut self, played: &[Played], keeper: &mut Keeper) -> Result<(), TrainError> {
         let Self { path, length, .. } = self;

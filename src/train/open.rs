@@ -15,7 +15,7 @@ use super::keeper::{Keeper, Metrics, Sink};
 use super::learning::with_checksums;
 use super::ledger::Ledger;
 use super::request::{Resume, TrainRequest};
-use super::room::{self, Growth};
+use super::room;
 use super::run::{Clock, LastCheckpoint, Run};
 use super::state::{EncodedWeights, Progress, RunState};
 use crate::clock::unix_seconds;
@@ -57,9 +57,7 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
 
     let saved = LastCheckpoint { at: Instant::now(), generation: state.progress.generation, newest_is_good: is_newest };
     let keeper = Keeper::new(directory, request.disk, stop, sink, metrics);
-    let growth = Growth::default();
-    let mut run =
-        Run { config, identity, ledger, layout, budget, source, stop, keeper, state, clock, saved, growth, known };
+    let mut run = Run { config, identity, ledger, layout, budget, source, stop, keeper, state, clock, saved, known };
     run.check_room(is_new)?;
     // Nothing was changed until here. From here on, all that resuming needs is known to be there.
     run.put_in_order(&set)?;
@@ -182,13 +180,11 @@ fn state_of(
 
 /// Checks that the run that is there is the one wanted.
 fn check_same(request: &TrainRequest, stored: &Identity, wanted: &Identity) -> Result<(), TrainError> {
-    let directory = || request.directory.to_owned();
     let differences = stored.differences(wanted);
-    match request.resume {
-        Resume::Never => Err(TrainError::Exists(directory())),
-        Resume::Same if !differences.is_empty() => Err(TrainError::OtherRun { directory: directory(), differences }),
-        Resume::Same | Resume::Stored => Ok(()),
+    if request.resume == Resume::Same && !differences.is_empty() {
+        return Err(TrainError::OtherRun { directory: request.directory.to_owned(), differences });
     }
+    Ok(())
 }
 
 /// The state of a run that has learned nothing yet. The weights that it begins with are its best until better ones are found.
@@ -236,7 +232,7 @@ fn budget(
     clock: &Clock,
 ) -> Result<Budget, TrainError> {
     match request.resume {
-        Resume::Never | Resume::Same => {
+        Resume::Same => {
             let first = ledger.first();
             Ok(request.budget.after(0.0, first, ledger.games(0..first, config)))
         }

@@ -21,7 +21,6 @@ impl Run<'_> {
     pub(super) fn play(&mut self, play: &Play) -> Result<bool, TrainError> {
         let generation = self.state.progress.generation;
         self.state.go_on();
-        self.growth.enter(self.config.step_number(generation), self.clock.elapsed());
         let began = Instant::now();
         let Some(newest) = self.games_of(generation, play)? else { return Ok(false) };
         let playing = began.elapsed().as_secs_f64();
@@ -109,9 +108,7 @@ impl Run<'_> {
         if replayed < played {
             self.state.progress.pace.game = playing.elapsed().as_secs_f64() / f64::from(played - replayed);
         }
-        let (samples, bytes) = intake.finish()?;
-        self.growth.add(bytes, replayed > 0);
-        Ok(Some(samples))
+        intake.finish().map(Some)
     }
 }
 
@@ -149,13 +146,13 @@ impl Intake<'_, '_> {
         if self.began.elapsed() < TELL_EVERY { Ok(()) } else { self.tell(false) }
     }
 
-    /// Syncs the journal, which is complete. Returns the samples and the journal's bytes.
-    fn finish(mut self) -> Result<(SampleSet, u64), TrainError> {
+    /// Syncs the journal, which is complete. Returns the samples.
+    fn finish(mut self) -> Result<SampleSet, TrainError> {
         self.journal.finish(self.keeper)?;
         if self.told < self.samples.len() {
             self.tell(false)?;
         }
-        Ok((self.samples, self.journal.length()))
+        Ok(self.samples)
     }
 
     /// Reports whose games came since the last such report.

@@ -64,8 +64,6 @@ impl<'r> TrainRequest<'r> {
 /// What to do with a run that is in the directory already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resume {
-    /// Refuse to touch it.
-    Never,
     /// Resume it if it is the same: with the same configuration, from the same weights. The budget counts from the beginning of the
     /// run.
     Same,

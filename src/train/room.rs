@@ -35,58 +35,6 @@ pub(super) fn of_games(config: &TrainConfig, budget: &Budget, progress: &Progres
     GAME.saturating_mul(limits.into_iter().flatten().min().unwrap_or(0))
 }
 
-/// How fast the kept games of a step grow, with all that comes between its generations.
-#[derive(Default)]
-pub(super) struct Growth {
-    /// The step, and when it was entered, in seconds of the run.
-    step: usize,
-    began: f64,
-    /// Generations whose games were played since, and the bytes of these.
-    generations: u32,
-    bytes: u64,
-}
-
-impl Growth {
-    /// Generations of a step after which its pace is known.
-    const ENOUGH: u32 = 5;
-
-    /// Begins a generation of a step.
-    pub fn enter(&mut self, step: usize, elapsed: f64) {
-        if step != self.step || self.generations == 0 {
-            *self = Self { step, began: elapsed, ..Self::default() };
-        }
-    }
-
-    /// Adds the kept games of a generation. If it was `resumed`, some of them were there before, and took no time.
-    pub fn add(&mut self, bytes: u64, resumed: bool) {
-        *self = if resumed {
-            Self { step: self.step, ..Self::default() }
-        } else {
-            Self { generations: self.generations + 1, bytes: self.bytes + bytes, ..*self }
-        };
-    }
-
-    /// Bytes of the games until the step or the budget is over; `None` before enough is measured. Later steps do not count, as nobody
-    /// knows how fast they will be.
-    pub fn needed(&self, config: &TrainConfig, budget: &Budget, progress: &Progress, elapsed: f64) -> Option<u64> {
-        let is_over = config.step_number(progress.generation) != self.step;
-        if self.generations < Self::ENOUGH || is_over {
-            return None;
-        }
-        let generations = f64::from(self.generations);
-        let in_time = |seconds: f64| (seconds - elapsed) * generations / (elapsed - self.began);
-        let at_once = config.play(progress.generation).map_or(1.0, |play| f64::from(play.games));
-        let limits = [
-            config.left_of_step(progress.generation).map(f64::from),
-            budget.seconds.map(in_time),
-            budget.generations.map(|all| f64::from(all) - f64::from(progress.generation)),
-            budget.games.map(|all| (all as f64 - progress.games as f64) / at_once),
-        ];
-        let left = limits.into_iter().flatten().reduce(f64::min)?;
-        Some((left.max(0.0) * self.bytes as f64 / generations) as u64)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,36 +58,5 @@ mod tests {
         }
         let endless = Budget { generations: Some(u32::MAX), ..Budget::default() };
         assert!(needed(&config, &endless, 0) > GAME * u64::from(u32::MAX));
-    }
-
-    #[test]
-    fn growth_is_that_of_the_step_at_hand() {
-        let mut config = TrainConfig::from_toml(PRESETS[0].1).unwrap();
-        config.steps = config.steps.into_iter().filter(|step| step.play.is_some()).take(2).collect();
-        config.steps[0].repeat = 20;
-        let second = |generation| Progress { generation, ..Progress::default() };
-        let hour = Budget { seconds: Some(3600.0), ..Budget::default() };
-        let mut growth = Growth::default();
-        for generation in 0..10 {
-            growth.enter(0, f64::from(generation));
-            growth.add(1000, false);
-        }
-        // Ten generations of this step are left, whatever time there is.
-        assert_eq!(growth.needed(&config, &hour, &second(10), 10.0), Some(10_000));
-        let short = Budget { generations: Some(13), ..hour };
-        assert_eq!(growth.needed(&config, &short, &second(10), 10.0), Some(3000));
-        // The next step, which lasts until the end, is another matter: a generation of it takes a hundred seconds.
-        for generation in 0..4 {
-            growth.enter(1, 600.0 + 100.0 * f64::from(generation));
-            growth.add(5000, false);
-            assert_eq!(growth.needed(&config, &hour, &second(20), 1000.0), None);
-        }
-        growth.add(5000, false);
-        assert_eq!(growth.needed(&config, &hour, &second(25), 1100.0), Some(125_000));
-        // Games that were there took no time.
-        growth.add(5000, true);
-        assert_eq!(growth.needed(&config, &hour, &second(26), 1101.0), None);
-        growth.enter(1, 1101.0);
-        assert_eq!((growth.began, growth.generations), (1101.0, 0));
     }
 }

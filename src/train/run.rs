@@ -13,7 +13,6 @@ use super::gate;
 use super::identity::Identity;
 use super::keeper::Keeper;
 use super::ledger::Ledger;
-use super::room::Growth;
 use super::source::GameSource;
 use super::state::{EncodedWeights, RunState};
 use crate::pattern::Layout;
@@ -31,7 +30,6 @@ pub(super) struct Run<'r> {
     pub state: RunState,
     pub clock: Clock,
     pub saved: LastCheckpoint,
-    pub growth: Growth,
     /// Generations that were played before and whose games are kept: what they teach is learned again whatever the time.
     pub known: u32,
 }

@@ -76,9 +76,7 @@ impl Run<'_> {
         }
         let seconds = began.elapsed().as_secs_f64();
         self.state.progress.pace.checkpoint = seconds;
-        self.keeper.tell(&TrainEvent::Checkpoint { generation: self.state.progress.generation, seconds })?;
-        let needed = self.growth.needed(&self.config, &self.budget, &self.state.progress, self.clock.elapsed());
-        needed.map_or(Ok(()), |needed| self.keeper.look_at_room(needed))
+        self.keeper.tell(&TrainEvent::Checkpoint { generation: self.state.progress.generation, seconds })
     }
 
     /// Writes the checkpoint and `last.fsw`, and returns the content of `last.fsw`.

@@ -245,47 +245,21 @@ fn engines_play_from_their_books() {
 }
 
 #[test]
-fn a_match_with_books_can_learn() {
+fn players_of_matches_and_leagues_have_books() {
     let (_folder, path) = place();
     let path = path.to_str().unwrap();
+    grown(path, 200);
     let first = format!("squares:book={path}");
-    let arguments = [
-        "match",
-        &first,
-        "mobility",
-        "--depth",
-        "1",
-        "--exact-empties",
-        "6",
-        "--pairs",
-        "8",
-        "--opening-plies",
-        "2",
-        "--learn",
-        "-q",
-    ];
-    let report = stdout(&arguments, "");
+    let common = ["--depth", "1", "--pairs", "2", "--opening-plies", "2", "-q"];
+    let report = stdout(&[&["match", &first, "squares"][..], &common].concat(), "");
     assert_eq!(value(&report, "first"), first);
-    let shown = stdout(&["book", "show", path], "");
-    let games = 2 * value(&report, "pairs").parse::<u32>().unwrap();
-    assert!(value(&shown, "games").starts_with(&format!("{games}\t")), "{shown}");
-    stdout(&["book", "check", path], "");
-    let report = stdout(&["book", "match", path, "none", "-w", "squares", "--depth", "1", "--pairs", "3", "-q"], "");
-    assert_eq!(value(&report, "second"), "squares:book=none");
-    let error = refusal(&["match", "squares", "mobility", "--learn", "--pairs", "1"], "", 2);
-    assert!(error.contains("--learn is for players with a book"), "{error}");
+    assert!(stdout(&[&["league", &first, "squares"][..], &common].concat(), "").contains(&first));
     let error = refusal(&["match", "squares:choice=varied", "mobility", "--pairs", "1"], "", 2);
     assert!(error.contains("`squares:choice=varied`: `choice` needs a book"), "{error}");
-    for command in ["match", "league"] {
-        let error = refusal(&[command, &first, "mobility:book=none", "--book", path, "--pairs", "1"], "", 2);
-        assert!(error.contains("--book is for flipside's own players without a `book=`"), "{error}");
-    }
+    assert!(refusal(&["match", "squares:book=/none.fsb", "mobility", "--pairs", "1"], "", 1).contains("/none.fsb"));
     let error = refusal(&["gtp", "--book", path, "--book-within", "2"], "", 2);
     assert!(error.contains("--book-within needs --book-choice varied"), "{error}");
     assert!(refusal(&["book", "grow", path, "--minutes", "0"], "", 2).contains("above 0"));
-    assert!(refusal(&["match", "squares:book=/none.fsb", "mobility", "--pairs", "1"], "", 1).contains("/none.fsb"));
-    let league = ["league", &first, "squares", "--depth", "1", "--pairs", "2", "-q"];
-    assert!(stdout(&league, "").contains(&first));
 }
 
 #[test]
@@ -306,36 +280,6 @@ fn evaluations_are_those_of_the_books_best_move() {
     for _ in 0..5 {
         assert_eq!(evaluations(&["--book-choice", "varied", "--book-within", "64"]), best);
     }
-}
-
-#[test]
-fn a_pair_in_the_log_of_a_match_has_been_learned() {
-    let (folder, path) = place();
-    let (name, log) = (path.to_str().unwrap(), folder.path().join("games.jsonl"));
-    let mut child = program();
-    child.args([
-        "match",
-        "squares",
-        "mobility",
-        "--book",
-        name,
-        "--learn",
-        "--depth",
-        "5",
-        "--exact-empties",
-        "12",
-        "-q",
-    ]);
-    let mut child = Ends(child.arg("--games").arg(&log).spawn().unwrap());
-    let logged = || fs::read_to_string(&log).unwrap_or_default().matches("{\"game\"").count();
-    while logged() == 0 {
-        sleep(Duration::from_millis(1));
-    }
-    child.0.kill().unwrap();
-    child.0.wait().unwrap();
-    let shown = stdout(&["book", "show", name], "");
-    let learned: usize = value(&shown, "games").split('\t').next().unwrap().parse().unwrap();
-    assert!(learned >= logged(), "{shown}");
 }
 
 #[test]

@@ -12,13 +12,15 @@ use crate::support::*;
 fn recorded_games_and_scored_positions_become_weights() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).display().to_string();
-    let [games, positions, set, weights] = ["games.txt", "scored.obf", "small.toml", "w.fsw"].map(file);
+    let [games, positions, set, config, weights] =
+        ["games.txt", "scored.obf", "small.toml", "fit.toml", "w.fsw"].map(file);
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let text: String = (0..300).map(|_| Transcript::random(&mut rng).to_string() + "\n").collect();
     fs::write(&games, text + "f5f5\n").unwrap();
     fs::write(&positions, format!("{START}; F5:+4; D3:+4;\n").repeat(20)).unwrap();
     fs::write(&set, SMALL_SET).unwrap();
-    let common = ["--patterns", &set, "--exact-empties", "4", "--record-importance", "0.5", "-o", &weights];
+    fs::write(&config, "exact-empties = 4\nrecord-importance = 0.5\n").unwrap();
+    let common = ["--patterns", &set, "--config", &config, "-o", &weights];
     let fit = |inputs: &[&str]| run_with(&[&["fit"], inputs, &common].concat(), "");
 
     let output = fit(&[&games, &positions]);
@@ -38,7 +40,7 @@ fn recorded_games_and_scored_positions_become_weights() {
     let nothing = constant_weights(folder.path(), 0).display().to_string();
     assert!(error(&weights) < 0.9 * error(&nothing));
     let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left.len(), 5, "{left:?}");
+    assert_eq!(left.len(), 6, "{left:?}");
 }
 
 #[test]
@@ -53,17 +55,16 @@ fn what_cannot_be_learned_is_named_before_anything_is_written() {
     let error = refused(&[&unscored]);
     assert!(error.contains("unscored.obf (it looks like obf) has nothing to learn from"), "{error}");
     assert!(refused(&[&unscored, &file("missing.wtb")]).contains("missing.wtb"));
-    assert!(refused_with(2, &[&unscored, "--record-importance", "2"]).contains("`record-importance` is 2"));
-    assert!(refused_with(2, &[&unscored, "--exact-empties", "30"]).contains("`exact-empties` is 30"));
-    assert!(refused_with(2, &[&unscored, "--lambda", "NaN"]).contains("`lambda` is NaN"));
+    assert!(refused_with(2, &[&unscored, "--epochs", "0"]).contains("`epochs` is 0"));
     let records = data("ffo/fforum-1-19.obf");
     let config = file("fit.toml");
     fs::write(&config, "rate = 1e40").unwrap();
     let error = refused(&[&records, "--config", &config]);
     assert!(error.contains("line 1, column 8") && error.contains("`rate` is 1e40"), "{error}");
+    fs::write(&config, "record-importance = 2.0").unwrap();
+    assert!(refused(&[&records, "--config", &config]).contains("`record-importance` is 2"));
     fs::write(&config, "from = 'weights'").unwrap();
     assert!(refused(&[&records, "--config", &config]).contains("`from` is for runs alone"));
-    assert!(refused_with(2, &[&records, "--first-generation", "1"]).contains("--first-generation is for kept games"));
     assert!(!folder.path().join("w.fsw").exists());
 }
 
@@ -107,7 +108,7 @@ fn weights_learn_their_own_leaves_from_a_teacher() {
     assert!(talk.contains(cut) && talk.contains("its end is missing"), "{talk}");
     let refused = refusal(&["convert", cut, "--from", "wthor", "--to", "f5d6"], "", 2);
     assert!(refused.contains("a file of kept games, not wthor"), "{refused}");
-    let leaves = ["--from", &first, "--teacher", "default", "--leaf-depth", "2", "--tree-depth", "2", "-o", &second];
+    let leaves = ["--from", &first, "--teacher", "default", "--leaf-depth", "2", "-o", &second];
     for (more, step) in [(&[][..], "rate = 0.3"), (&["--config", &config], "rate = 0.01\n")] {
         stdout(&[&common[..], &["-q"], &leaves, more].concat(), "");
         let shown = stdout(&["inspect", &second], "").replace("    ", "");
@@ -120,10 +121,6 @@ fn weights_learn_their_own_leaves_from_a_teacher() {
     for teacher in [&leaves[..], &["--teacher", "default", "-o", &second]] {
         let refused = refusal(&[&records[..], teacher].concat(), "", 1);
         assert!(refused.contains("kept games"), "{refused}");
-    }
-    for option in ["--record-importance", "--exact-empties"] {
-        let refused = refusal(&[&common[..], &[option, "1", "-q", "-o", &second]].concat(), "", 2);
-        assert!(refused.contains("is for records, and there are none"), "{refused}");
     }
     // Bad weights are reported before games are read, even if there are none.
     let early = ["fit", "nowhere", "--patterns", "edax", "--from", "default", "-o", &second];

@@ -44,7 +44,7 @@ fn a_bad_value_of_a_variable_is_named_after_it() {
     for (variable, value, arguments) in [
         ("FLIPSIDE_SEED", "abc", &["match", "default", "mobility"][..]),
         ("FLIPSIDE_THREADS", "0", &["eval", "f5"]),
-        ("FLIPSIDE_SEED", "-1", &["book", "match", "b.fsb", "none"]),
+        ("FLIPSIDE_SEED", "-1", &["match", "squares", "mobility"]),
     ] {
         let output = program().env(variable, value).args(arguments).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
@@ -162,14 +162,14 @@ fn empty_variables_are_not_set() {
 
 #[test]
 fn missing_weights_are_reported_with_what_is_available() {
-    let any = refusal(&["eval", "no/such.fsw"], START, 1);
+    let any = refusal(&["eval", "-w", "no/such.fsw"], START, 1);
     assert!(any.contains("`default`, `squares` or `mobility`"), "{any}");
     for weights in ["no/such.fsw", "mobility"] {
         let files = refusal(&["inspect", weights], "", 1);
         assert!(files.ends_with("Expected a weight file or `default`.\n"), "{files}");
     }
     let mut command = program();
-    command.env("FLIPSIDE_WEIGHTS", "no/such.fsw").args(["book", "match", "none", "none"]);
+    command.env("FLIPSIDE_WEIGHTS", "no/such.fsw").arg("gtp");
     let error = String::from_utf8(finish(command, "").stderr).unwrap();
     assert!(error.contains("no/such.fsw"), "{error}");
 }
@@ -193,8 +193,6 @@ fn names_of_weight_files_are_any_bytes() {
     assert!(call(&["inspect".as_ref(), path.as_ref()], None).contains("small"));
     assert!(call(&[eval, option, path.as_ref()], None).contains("3.0"));
     assert!(call(&[eval], Some(path.as_ref())).contains("3.0"));
-    // An argument overrides the environment.
-    assert!(call(&[eval, path.as_ref(), "-".as_ref()], Some(path.as_ref())).contains("3.0"));
     for name in ["default", "squares", "mobility"] {
         call(&[eval, option, name.as_ref()], None);
     }

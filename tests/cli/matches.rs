@@ -112,7 +112,7 @@ fn a_match_with_another_program_is_kept_and_resumed() {
 }
 
 #[test]
-fn a_match_is_resumed_only_with_the_same_players() {
+fn a_match_is_resumed_with_the_same_players_and_others_may_join() {
     let folder = tempfile::tempdir().unwrap();
     let games = folder.path().join("games.jsonl");
     let games = games.to_str().unwrap();
@@ -140,7 +140,8 @@ fn a_match_is_resumed_only_with_the_same_players() {
         let error = refused(weights, depth, more);
         assert!(error.contains(difference), "{error}");
     }
-    assert!(refused("mobility", "1", &[]).contains("its first player is"));
+    assert_eq!(value(&plays("mobility"), "pairs"), ["2"]);
+    assert!(fs::read(games).unwrap().starts_with(&kept));
     // The same file under another name is the same player, another one under the same name is not.
     let copied = copy.to_str().unwrap();
     assert_eq!(value(&plays(copied), "discs"), value(&results, "discs"));
@@ -178,23 +179,20 @@ fn nboard_engines_are_asked_for_a_depth_only_if_one_is_given() {
     let folder = tempfile::tempdir().unwrap();
     let heard = folder.path().join("heard.txt");
     let other = format!("nboard:sh -c 'tee -a \"{}\" | \"{PROGRAM}\" nboard -w squares'", heard.display());
-    let play = |more: &[&str]| {
-        let common = ["match", "squares", &other, "--depth", "1", "--pairs", "1", "-q", "--threads", "1"];
-        let results = stdout(&[&common, more].concat(), "");
+    let play = |other: &str| {
+        let results = stdout(&["match", "squares", other, "--depth", "1", "--pairs", "1", "-q", "--threads", "1"], "");
         let commands = fs::read_to_string(&heard).unwrap();
         fs::remove_file(&heard).unwrap();
         (value(&results, "discs").into_iter().map(str::to_owned).collect::<Vec<_>>(), commands)
     };
-    let (own, commands) = play(&[]);
+    let (own, commands) = play(&other);
     assert!(commands.contains("go\n") && !commands.contains("set depth"), "{commands}");
     assert!(commands.ends_with("\nquit\n"), "{commands}");
-    let (shallow, commands) = play(&["--nboard-depth", "1"]);
+    let (shallow, commands) = play(&format!("{other}:depth=1"));
     assert!(commands.contains("set depth 1\n"), "{commands}");
     // Equal players at equal depths; the server's own depth is another.
     assert_eq!(shallow[0], "0.000");
     assert_ne!(own, shallow);
-    let own_player = ["match", "squares", "mobility", "--nboard-depth", "3"];
-    assert!(refusal(&own_player, "", 2).contains("nboard:COMMAND"));
     for command in ["match", "league"] {
         assert!(refusal(&[command, "squares", "mobility", "--move-time", "3"], "", 2).contains("gtp:COMMAND"));
     }
@@ -208,7 +206,6 @@ fn options_that_no_player_takes_are_refused() {
         ("squares:exact=2", ["--exact-empties", "3"]),
         ("squares:selectivity=off", ["--selectivity", "1.5"]),
         ("gtp:none", ["--depth", "3"]),
-        ("nboard:none:depth=2", ["--nboard-depth", "3"]),
     ] {
         for command in ["match", "league"] {
             let other = player.replace("squares", "mobility").replace("none", "other");
@@ -303,7 +300,7 @@ fn records_of_others_are_converted() {
     assert_eq!(stdout(&["convert", "-", "--to", "f5d6", "-q"], &sgf), "e6f4e3\n");
     let edax = "(;FF[4]GM[2]AP[edax:4.4]SZ[8]AB[e4][d5]AW[d4][e5]PL[B]RE[Void]B[f5];W[d6];B[c3];)";
     assert_eq!(stdout(&["convert", "-", "--to", "f5d6", "-q"], edax), "f5d6c3\n");
-    assert_eq!(stdout(&["eval", "mobility"], edax), stdout(&["eval", "mobility", "f5d6c3"], ""));
+    assert_eq!(stdout(&["eval", "-w", "mobility"], edax), stdout(&["eval", "-w", "mobility", "f5d6c3"], ""));
 }
 
 /// Waits until a condition holds; a test that waits in vain does not end.

@@ -81,45 +81,35 @@ fn positions_are_read_as_people_have_them() {
 
 /// A single argument is taken as weights or as positions by its content.
 #[test]
-fn weights_and_positions_are_arguments() {
+fn positions_are_arguments_and_weights_an_option() {
     let folder = tempfile::tempdir().unwrap();
     let weights = constant_weights(folder.path(), 3).display().to_string();
     let file = folder.path().join("positions").display().to_string();
     fs::write(&file, format!("{START}\n{START}\n")).unwrap();
     let eval = |arguments: &[&str], input: &str| stdout(&[&["eval"], arguments].concat(), input);
-    assert_eq!(eval(&[&weights, &file], ""), "+3.000\n+3.000\n");
-    assert_eq!(eval(&[&weights], START), "+3.000\n");
-    assert_eq!(eval(&["mobility"], START), "+0.000\n");
-    assert_eq!(eval(&[&weights, "-"], START), "+3.000\n");
+    assert_eq!(eval(&["-w", &weights], START), "+3.000\n");
+    assert_eq!(eval(&["-w", "mobility"], START), "+0.000\n");
+    assert_eq!(eval(&["-w", &weights, "-"], START), "+3.000\n");
     assert_eq!(eval(&[&file, "-w", &weights], ""), "+3.000\n+3.000\n");
     // A position or a game itself.
     assert!(START.starts_with('-'));
     for typed in [START, "f5", "F5 D6 C3", &START.replace(" X", " white")] {
-        assert_eq!(eval(&[&weights, typed], ""), "+3.000\n", "{typed}");
         assert_eq!(eval(&["-w", &weights, typed], ""), "+3.000\n", "{typed}");
     }
     let error = refusal(&["eval", "f5 d6 a1"], "", 1);
     assert!(error.contains("`f5 d6 a1` is neither a file nor a position: move 3 (a1)"), "{error}");
     let error = refusal(&["solve", &START.replacen('-', "", 1)], "", 1);
     assert!(error.contains("squares found: 63"), "{error}");
-    assert!(refusal(&["eval", "no.fsw"], START, 1).contains("cannot use the weights"));
-
-    let found = stdout(&["search", &weights, "--depth", "1", START], "");
-    assert!(found.lines().nth(1).unwrap().starts_with("-3.000\t"), "{found}");
-    let late = late_position(6, 3);
-    assert!(stdout(&["solve", "squares", &late.to_string(), "-q"], "").lines().nth(1).unwrap().starts_with("6\t"));
-    for command in [&["play"][..], &["gtp"], &["nboard"], &["bench", "--section", "perft", "--rounds", "1"]] {
-        stdout(&[command, &["mobility"]].concat(), "");
-        let error = refusal(&[command, &["no.fsw"]].concat(), "", 1);
+    assert!(refusal(&["eval", &weights], "", 1).contains("take it with -w"));
+    for command in [&["eval", START][..], &["play"], &["gtp"], &["bench", "--section", "perft", "--rounds", "1"]] {
+        stdout(&[command, &["-w", "mobility"]].concat(), "");
+        let error = refusal(&[command, &["-w", "no.fsw"]].concat(), "", 1);
         assert!(error.contains("no.fsw"), "{command:?}: {error}");
-        assert!(
-            refusal(&[command, &["mobility", "-w", "squares"]].concat(), "", 2).contains("weights are given twice")
-        );
     }
-    // Arguments take precedence over the environment.
+    // Options take precedence over the environment.
     let mut with_environment = program();
-    with_environment.args(["eval", "squares", START]).env("FLIPSIDE_WEIGHTS", &weights);
-    assert_eq!(finish(with_environment, "").stdout, eval(&["squares", START], "").into_bytes());
+    with_environment.args(["eval", "-w", "squares", START]).env("FLIPSIDE_WEIGHTS", &weights);
+    assert_eq!(finish(with_environment, "").stdout, eval(&["-w", "squares", START], "").into_bytes());
     let mut with_environment = program();
     with_environment.args(["eval", START]).env("FLIPSIDE_WEIGHTS", &weights);
     assert_eq!(finish(with_environment, "").stdout, b"+3.000\n");
@@ -383,7 +373,8 @@ fn inspect_shows_origin_and_strongest_configurations() {
 #[test]
 fn the_nodes_of_bench_are_the_same_each_time() {
     let signature = |threads: &str| {
-        let arguments = ["bench", "mobility", "--rounds", "1", "--section", "perft,midgame", "--threads", threads];
+        let arguments =
+            ["bench", "-w", "mobility", "--rounds", "1", "--section", "perft,midgame", "--threads", threads];
         let table = stdout(&arguments, "");
         let last = table.lines().last().unwrap().to_owned();
         assert!(last.contains(" nodes ") && last.ends_with(" nodes/s"), "{last}");

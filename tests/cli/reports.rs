@@ -151,7 +151,7 @@ fn a_run_stands_for_its_weights_and_these_not_for_a_run() {
         talk
     };
     // A run stands for its best weights.
-    for arguments in [&["eval", "runs/latest", "f5"][..], &["inspect", "runs/latest"]] {
+    for arguments in [&["eval", "-w", "runs/latest", "f5"][..], &["inspect", "runs/latest"]] {
         says(arguments, 0);
     }
     for arguments in [&["status"][..], &["report"], &["train", "--resume"]] {
@@ -174,13 +174,7 @@ fn a_report_is_one_page_with_all_in_it() {
     assert!(talk.contains("`runs/latest` is named twice and used once"), "{talk}");
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "report.html\n");
     let html = fs::read_to_string(lab.path().join("report.html")).unwrap();
-    for part in [
-        "Strength over time",
-        "Loss on games held out",
-        "Prediction and result",
-        "Weights met",
-        "train --config run.toml",
-    ] {
+    for part in ["Strength over time", "Loss on games held out", "Prediction and result", "train --config run.toml"] {
         assert!(html.contains(part), "{part}");
     }
     // Nothing is loaded from anywhere: the one address is SVG's namespace.
@@ -189,9 +183,7 @@ fn a_report_is_one_page_with_all_in_it() {
     let data = html.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
     let data: Vec<Value> = serde_json::from_str(data).unwrap();
     assert_eq!(data.len(), 2);
-    assert!(
-        data[0]["ratings"].as_array().unwrap().len() >= 3 && data[0]["weights"]["coverage"][24].as_f64() > Some(0.0)
-    );
+    assert!(data[0]["ratings"].as_array().unwrap().len() >= 3);
     let sum_of = |key: &str| -> u64 {
         data[0]["steps"].as_array().unwrap().iter().map(|step| step[key].as_u64().unwrap()).sum()
     };
@@ -230,7 +222,7 @@ fn a_report_is_one_page_with_all_in_it() {
         .output()
         .unwrap();
     let (dom, talk) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(dom.contains("</html>") && dom.matches("<svg").count() >= 9, "{talk}");
+    assert!(dom.contains("</html>") && dom.matches("<svg").count() >= 6, "{talk}");
     assert!(!talk.contains("CONSOLE"), "{talk}");
 }
 
@@ -249,19 +241,10 @@ fn a_report_names_the_weights_that_a_run_began_with() {
 }
 
 #[test]
-fn a_report_says_what_its_commands_leave_out() {
+fn a_report_quotes_names_for_a_shell() {
     let lab = lab();
-    let page = || {
-        in_lab(&lab, &["report", "runs/one", "-o", "report.html"]);
-        fs::read_to_string(lab.path().join("report.html")).unwrap()
-    };
-    assert!(!page().contains("used up after"));
-    in_lab(&lab, &["train", "--resume", "runs/one", "--generations", "1", "-q"]);
-    assert!(page().contains("used up after generation 6 and was then raised"));
-    // Names are quoted for a shell.
     fs::rename(lab.path().join("runs/one"), lab.path().join("runs/my run")).unwrap();
     in_lab(&lab, &["report", "runs/my run", "-o", "report.html"]);
-    assert!(refusal(&["report", "--watch", "-o", "-"], "", 2).contains("name one with -o"));
     let html = fs::read_to_string(lab.path().join("report.html")).unwrap();
     assert!(html.contains("flipside config --run 'runs/my run' &gt; run.toml"), "{html}");
 }
@@ -282,32 +265,6 @@ fn a_clock_that_was_set_back_takes_nothing_from_a_runs_time() {
     let shown = in_lab(&lab, &["status", "runs/one"]);
     let seconds = shown.lines().find_map(|line| line.strip_prefix("seconds\t")).unwrap().parse::<f64>().unwrap();
     assert!(shown.contains("state\trunning\n") && (60.0..120.0).contains(&seconds), "{shown}");
-}
-
-#[test]
-#[cfg(unix)]
-fn a_page_is_kept_up_to_date_even_if_its_run_is_away_for_a_while() {
-    use rustix::process::{Pid, Signal, kill_process};
-    use std::io::{BufRead, BufReader};
-    use std::process::Stdio;
-    let lab = lab();
-    let mut command = program();
-    command.current_dir(lab.path()).args(["report", "runs/one", "--watch=1", "-o", "report.html"]);
-    let mut child = Ends(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
-    let mut talk = BufReader::new(child.0.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(talk.any(|line| line.contains("rewriting it every 1 s")));
-    let file = |name: &str| lab.path().join(name);
-    fs::rename(file("runs/one"), file("runs/away")).unwrap();
-    assert!(talk.any(|line| line.contains("there is no run in runs/one")));
-    assert!(talk.any(|line| line.contains("trying again")));
-    fs::remove_file(file("report.html")).unwrap();
-    fs::rename(file("runs/away"), file("runs/one")).unwrap();
-    while !file("report.html").exists() {
-        assert!(child.0.try_wait().unwrap().is_none());
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
-    kill_process(Pid::from_child(&child.0), Signal::INT).unwrap();
-    assert_eq!(child.0.wait().unwrap().code(), Some(0));
 }
 
 #[test]

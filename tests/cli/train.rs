@@ -161,7 +161,6 @@ fn other_configurations_are_refused() {
     };
     let error = refusal(lab.train("run", &["--seed", "9", "-q"]), 1);
     assert!(error.contains("`seed` was 5 and is 9") && error.contains("--continue run"), "{error}");
-    assert!(refusal(lab.train("run", &["--new", "-q"]), 1).contains("holds a run already"));
     assert!(refusal(lab.train("other", &["--minutes", "1", "--hours", "1"]), 2).contains("--hours"));
     for minutes in ["0", "nan", "1e300"] {
         assert!(refusal(lab.train("other", &["--minutes", minutes]), 2).contains("above 0, up to 100000"));

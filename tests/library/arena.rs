@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use flipside::arena::{
-    Ending, Estimate, GameLog, GameLogError, Guests, HeldPair, Hypothesis, Match, MatchReport, Pair, PairEvent,
-    PlayedGame, Player, PlayerError, SearchPlayer, Sprt, Tally, parse_openings, play_game, select_openings,
-    xot_openings,
+    Ending, Estimate, GameLog, GameLogError, HeldPair, Hypothesis, Match, MatchReport, Pair, PairEvent, PlayedGame,
+    Player, PlayerError, SearchPlayer, Sprt, Tally, parse_openings, play_game, select_openings, xot_openings,
 };
 use flipside::board::{Diagram, Side, Square, Transcript, squares};
 use flipside::eval::MobilityEvaluator;
@@ -495,7 +494,7 @@ fn greedy_and_faulty() -> [PlayerCard; 2] {
 }
 
 fn open(path: &Path, players: &[PlayerCard]) -> Result<GameLog, GameLogError> {
-    GameLog::open(path, Settings::from([("seed".into(), 7.into())]), players, Guests::Refused)
+    GameLog::open(path, Settings::from([("seed".into(), 7.into())]), players)
 }
 
 /// Plays a match of up to `pairs` pairs whose second player breaks some games off, and keeps the games.
@@ -650,38 +649,39 @@ fn a_log_of_other_games_is_refused_with_the_difference() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     let [a, b] = [card("a", &[("weights", "w"), ("depth", "4")]), card("b", &[("weights", "v")])];
-    let opened = |seed: u64, players: &[PlayerCard], guests| {
-        GameLog::open(&path, Settings::from([("seed".into(), seed.into())]), players, guests).map(drop)
+    let opened = |seed: u64, players: &[PlayerCard]| {
+        GameLog::open(&path, Settings::from([("seed".into(), seed.into())]), players).map(drop)
     };
-    opened(1, &[a.clone(), b.clone()], Guests::Refused).unwrap();
+    opened(1, &[a.clone(), b.clone()]).unwrap();
     let bytes = std::fs::read(&path).unwrap();
-    let refused = |seed, players: &[PlayerCard], guests| {
-        let error = opened(seed, players, guests).unwrap_err();
+    let refused = |seed, players: &[PlayerCard]| {
+        let error = opened(seed, players).unwrap_err();
         assert_eq!(std::fs::read(&path).unwrap(), bytes);
         error.to_string()
     };
     let deeper = card("a", &[("weights", "w"), ("depth", "6")]);
     let c = card("c", &[("weights", "u")]);
-    for guests in [Guests::Refused, Guests::Welcome] {
-        assert!(refused(2, &[a.clone(), b.clone()], guests).contains("seed is 1 there and 2 here"));
-        let error = refused(1, &[deeper.clone(), b.clone()], guests);
-        assert!(error.contains("depth is `4` there and `6` here") && !error.contains("weights"), "{error}");
-        let error = refused(1, &[card("a", &[("weights", "new")]), b.clone()], guests);
-        assert!(
-            error.contains("weights is `w` there and `new` here") && error.contains("depth is `4` there and none here")
-        );
-    }
-    assert!(refused(1, &[b.clone(), a.clone()], Guests::Refused).contains("its first player is `a`, not `b`"));
-    assert!(refused(1, &[a.clone(), c.clone()], Guests::Refused).contains("its second player is `b`, not `c`"));
-    // A player's name does not matter, and in a league others may join.
-    opened(1, &[PlayerCard { name: "A".into(), ..a.clone() }, b.clone()], Guests::Refused).unwrap();
+    assert!(refused(2, &[a.clone(), b.clone()]).contains("seed is 1 there and 2 here"));
+    let error = refused(1, &[deeper, b.clone()]);
+    assert!(error.contains("depth is `4` there and `6` here") && !error.contains("weights"), "{error}");
+    let error = refused(1, &[card("a", &[("weights", "new")]), b.clone()]);
+    assert!(
+        error.contains("weights is `w` there and `new` here") && error.contains("depth is `4` there and none here")
+    );
+    // A player's name and place do not matter, and others may join.
+    opened(1, &[b.clone(), PlayerCard { name: "A".into(), ..a.clone() }]).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
-    opened(1, &[c.clone(), b.clone()], Guests::Welcome).unwrap();
+    opened(1, &[c.clone(), b.clone()]).unwrap();
     let joined = std::fs::read(&path).unwrap();
     assert!(joined.starts_with(&bytes));
-    opened(1, &[a.clone(), c], Guests::Welcome).unwrap();
+    opened(1, &[a.clone(), c]).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), joined);
-    assert!(opened(1, &[a, b], Guests::Refused).unwrap_err().to_string().contains("3 players"));
+    // A player may meet itself.
+    opened(1, &[a.clone(), a.clone()]).unwrap();
+    let twins = std::fs::read(&path).unwrap();
+    assert!(twins.len() > joined.len());
+    opened(1, &[a.clone(), a]).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), twins);
 }
 
 #[test]

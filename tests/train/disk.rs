@@ -6,7 +6,7 @@ use std::time::Duration;
 use std::{fs, io};
 
 use flipside::storage::{Disk, FileError};
-use flipside::train::{Budget, GateConfig, Outcome, TrainConfig, TrainError, TrainEvent, TrainRequest, train};
+use flipside::train::{Budget, Outcome, TrainError, TrainEvent, TrainRequest, train};
 
 use crate::support::*;
 
@@ -187,24 +187,4 @@ fn a_disk_without_room_for_the_run_is_refused_before_it_begins() {
     assert!(matches!(error, TrainError::NoRoom { .. }), "{error}");
     let disk = FailingDisk { room: 100_000_000, ..disk };
     train(&TrainRequest { disk: &disk, ..request }, &mut |_| ()).unwrap();
-}
-
-#[test]
-fn games_that_will_not_fit_are_reported_once() {
-    let config = TrainConfig { gate: GateConfig { pairs: 1, ..tiny().gate }, ..with_gates(tiny(), true) };
-    // There is time for more games than there is room for, but not for that many generations.
-    let lows_in = |generations: Option<u32>| {
-        let directory = tempfile::tempdir().unwrap();
-        let stop = AtomicBool::new(false);
-        let budget = Budget { seconds: Some(1e9), generations, games: None };
-        let disk = FailingDisk { room: 100_000_000, ..FailingDisk::new(|_, _| None) };
-        let mut lows = 0;
-        let request = TrainRequest { disk: &disk, budget, ..request(&config, directory.path(), &stop) };
-        let outcome = train(&request, &mut |event| {
-            lows += u32::from(matches!(event, TrainEvent::LowRoom { .. }));
-            stop.fetch_or(matches!(event, TrainEvent::Played { generation: 19, .. }), Relaxed);
-        });
-        outcome.map(|_| lows).unwrap()
-    };
-    assert_eq!((lows_in(None), lows_in(Some(20))), (1, 0));
 }

@@ -31,7 +31,6 @@ fn every_event_is_read_back_as_it_was() {
         },
         TrainEvent::FellBack { reason: "checkpoint: damaged".into(), generation: 2 },
         TrainEvent::Waiting { file: file(), reason: "No space left on device".into() },
-        TrainEvent::LowRoom { needed: 1 << 40, room: 0 },
         TrainEvent::BadRecord { file: file(), reason: "line 3: no game".into() },
         TrainEvent::Records { file: file(), read: 9, left_out: 1 },
         TrainEvent::Batch { generation: 0, played: 64, games: 128, positions: 99, replayed: true, seconds: 0.1 },

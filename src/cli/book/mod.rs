@@ -2,7 +2,6 @@
 
 mod games;
 mod grow;
-mod matching;
 mod show;
 mod whole;
 
@@ -16,7 +15,7 @@ use super::session::Session;
 /// Create, grow, inspect and repair opening books
 ///
 /// A book is a file (.fsb) of positions, each with its negamax value and the best of its moves that lead out of the book. It grows by
-/// itself and learns from games; `play`, `gtp`, `nboard`, `match` and `league` play from it with --book.
+/// itself and learns from games; `play`, `gtp` and `nboard` play from it with --book, players of `match` and `league` with `book=`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside book grow book.fsb --minutes 10\n  flipside book show book.fsb f5\n  \
     flipside play --book book.fsb")]
@@ -30,7 +29,6 @@ enum BookCommand {
     Grow(grow::GrowArguments),
     Add(games::AddArguments),
     Show(show::ShowArguments),
-    Match(matching::BookMatchArguments),
     Check(whole::CheckArguments),
     Fix(whole::FixArguments),
     Prune(whole::PruneArguments),
@@ -42,7 +40,7 @@ enum BookCommand {
 impl BookArguments {
     /// Whether it usually runs for minutes or hours.
     pub fn works_long(&self) -> bool {
-        matches!(self.command, BookCommand::Grow(_) | BookCommand::Add(_) | BookCommand::Match(_))
+        matches!(self.command, BookCommand::Grow(_) | BookCommand::Add(_))
     }
 
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
@@ -50,7 +48,6 @@ impl BookArguments {
             BookCommand::Grow(arguments) => arguments.run(session, out),
             BookCommand::Add(arguments) => arguments.run(session, out),
             BookCommand::Show(arguments) => arguments.run(session, out),
-            BookCommand::Match(arguments) => arguments.run(session, out),
             BookCommand::Check(arguments) => arguments.run(session, out),
             BookCommand::Fix(arguments) => arguments.run(session, out),
             BookCommand::Prune(arguments) => arguments.run(session, out),

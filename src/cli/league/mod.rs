@@ -20,9 +20,7 @@ use super::results::FormatArgument;
 use super::session::Session;
 use super::signals::stop_on_signals;
 use super::strength::{DEFAULT, SelectivityArgument};
-use flipside::arena::{
-    GameLog, GameLogError, Guests, League, LeagueEvent, Pair, PairPoints, Tally, gauntlet, round_robin,
-};
+use flipside::arena::{GameLog, GameLogError, League, LeagueEvent, Pair, PairPoints, Tally, gauntlet, round_robin};
 use flipside::board::Transcript;
 use flipside::search::Strength;
 use table::Table;
@@ -37,17 +35,13 @@ use table::Table;
 #[command(after_help = "Examples:\n  flipside league default mobility squares --depth 1,4 --pairs 20\n  \
     flipside league runs/latest/best.fsw default --depth 2 --pairs 20 --games league.jsonl")]
 pub struct LeagueArguments {
-    /// The players
+    /// The players; the first one's rating is 0
     #[arg(required = true, num_args = 2.., value_name = "PLAYER")]
     players: Vec<PlayerChoice>,
 
     /// Play only the first player against all others
     #[arg(long)]
     gauntlet: bool,
-
-    /// Player whose rating is 0, as typed above [default: the first]
-    #[arg(long, value_name = "PLAYER")]
-    anchor: Option<PlayerChoice>,
 
     /// Plies to look ahead; several, like 1,4,6, make a league each
     #[arg(short, long, value_name = "N,...", value_delimiter = ',', default_values_t = [DEFAULT.depth])]
@@ -73,10 +67,6 @@ pub struct LeagueArguments {
     #[arg(long, value_name = "FILE")]
     games: Option<PathBuf>,
 
-    /// Book for flipside's own players without a `book=`
-    #[arg(long, value_name = "FILE")]
-    book: Option<PathBuf>,
-
     #[command(flatten)]
     external: ExternalArguments,
 
@@ -97,18 +87,16 @@ struct Roster {
 impl LeagueArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let anchor = self.anchor()?;
-        let roster = self.roster(session)?;
+        let roster = self.roster()?;
         let (openings, settings) = self.openings.select(self.pairs, session)?;
         let cards: Vec<_> = roster.makers.iter().map(|maker| maker.card.clone()).collect();
-        let log = open_log(self.games.as_deref(), settings, &cards, Guests::Welcome, session)?;
+        let log = open_log(self.games.as_deref(), settings, &cards, session)?;
         let mut league = League { openings, pairings: roster.pairings.clone(), ..League::default() };
         if let Some(log) = &log {
-            tell_left_out(log, session);
             hold(&mut league, log, session);
         }
         let stop = stop_on_signals();
-        let mut recorder = Recorder::new(&self, &roster, &league, anchor, log, session);
+        let mut recorder = Recorder::new(&self, &roster, &league, log, session);
         let player = |number: usize| roster.makers[number].make(&stop);
         let played = league.run(player, &stop, |event| recorder.pair(&event));
         recorder.meter.finish();
@@ -135,20 +123,13 @@ impl LeagueArguments {
         end.and(self.format.to(out).object(&Report { complete, leagues: &tables }))
     }
 
-    /// The number of the anchor among the players as typed.
-    fn anchor(&self) -> Result<usize, CliError> {
-        let Some(anchor) = &self.anchor else { return Ok(0) };
-        let found = self.players.iter().position(|player| player == anchor);
-        found.ok_or_else(|| CliError::Usage(format!("--anchor `{anchor}` is none of the players")))
-    }
-
     fn strength(&self, depth: u32) -> Strength {
         Strength { depth, selectivity: self.selective.selectivity, exact_empties: self.exact_empties }
     }
 
-    fn roster(&self, session: &Session) -> Result<Roster, CliError> {
+    fn roster(&self) -> Result<Roster, CliError> {
         let limits = self.external.limits(&PlayerChoice::programs(&self.players))?;
-        let mut shelf = Shelf::new(self.book.as_deref(), false, session);
+        let mut shelf = Shelf::default();
         let mut depths = self.depth.clone();
         depths.sort_unstable();
         depths.dedup();
@@ -178,7 +159,6 @@ impl LeagueArguments {
             }
             roster.leagues.push((depth, numbers));
         }
-        shelf.check_book()?;
         Ok(roster)
     }
 }
@@ -191,13 +171,6 @@ impl Roster {
             self.makers.push(maker);
             self.makers.len() - 1
         })
-    }
-}
-
-fn tell_left_out(log: &GameLog, session: &Session) {
-    let others: Vec<_> = log.left_out().iter().map(|name| format!("`{name}`")).collect();
-    if !others.is_empty() {
-        session.say(format_args!("ignored in the log, since they do not take part: {}", others.join(", ")));
     }
 }
 
@@ -242,7 +215,6 @@ struct Recorder<'a> {
     roster: &'a Roster,
     openings: &'a [Transcript],
     typed: Vec<String>,
-    anchor: usize,
     log: Option<GameLog>,
     /// By pairing.
     scores: Vec<Score>,
@@ -258,7 +230,6 @@ impl<'a> Recorder<'a> {
         arguments: &LeagueArguments,
         roster: &'a Roster,
         league: &'a League,
-        anchor: usize,
         log: Option<GameLog>,
         session: &Session,
     ) -> Self {
@@ -271,7 +242,6 @@ impl<'a> Recorder<'a> {
             roster,
             openings: &league.openings,
             typed: arguments.players.iter().map(ToString::to_string).collect(),
-            anchor,
             log,
             scores: vec![Score::default(); league.pairings.len()],
             results: Vec::with_capacity(league.pair_count()),

@@ -8,6 +8,9 @@ use flipside::arena::{Estimate, PairPoints, Ratings};
 use flipside::record::log::Settings;
 use flipside::text::elo;
 
+/// The number of the player whose rating is 0.
+const ANCHOR: usize = 0;
+
 /// The results of one league.
 #[derive(Serialize)]
 pub struct Table {
@@ -87,7 +90,7 @@ impl Table {
             .filter_map(|result| Some(PairPoints { players: places(result.players)?, ..*result }))
             .collect();
         let count = numbers.len();
-        let ratings = Ratings::fit(count, recorder.anchor, &results);
+        let ratings = Ratings::fit(count, ANCHOR, &results);
         let mut ranking: Vec<_> = (0..count).collect();
         let value = |&i: &usize| ratings.elo(i).map_or(f64::NEG_INFINITY, |elo| elo.value);
         ranking.sort_by(|a, b| value(b).total_cmp(&value(a)));
@@ -129,7 +132,7 @@ impl Table {
                 pairings.push(row);
             }
         }
-        let (anchor, one_sided) = (typed[recorder.anchor].clone(), ratings.one_sided());
+        let (anchor, one_sided) = (typed[ANCHOR].clone(), ratings.one_sided());
         Self { depth, anchor, one_sided, players, pairings }
     }
 

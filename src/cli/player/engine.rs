@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::cli::error::CliError;
-use crate::cli::evaluator::{AnyEvaluator, Loaded, WeightsArgument, own_engine};
+use crate::cli::evaluator::{AnyEvaluator, Loaded, WeightsOption, own_engine};
 use crate::cli::memory::check_tables;
 use crate::cli::session::{Session, start_threads};
 use crate::cli::strength::StrengthArguments;
@@ -15,7 +15,7 @@ use flipside::search::{Engine, Strength};
 #[derive(Args, Debug)]
 pub struct EngineArguments {
     #[command(flatten)]
-    weights: WeightsArgument,
+    weights: WeightsOption,
 
     #[command(flatten)]
     strength: StrengthArguments,
@@ -34,11 +34,11 @@ impl EngineArguments {
     /// The evaluator of the weights.
     ///
     /// # Errors
-    /// What is wrong with the weight file, weights given twice, or hash tables that do not fit into memory.
+    /// What is wrong with the weight file, or hash tables that do not fit into memory.
     pub fn load(&self) -> Result<Arc<Loaded>, CliError> {
         // One for searching, one for solving.
         check_tables(2, self.log2_hash)?;
-        let loaded = self.weights.choice()?.load_named()?;
+        let loaded = self.weights.choice().load_named()?;
         loaded.choice.check_calibrated(&loaded.evaluator, self.strength().selectivity)?;
         Ok(loaded)
     }

@@ -81,7 +81,7 @@ impl OwnPlayer {
         if let Some(nodes) = self.nodes {
             settings.insert("move-nodes".into(), nodes.into());
         }
-        let book = shelf.book_of(self, &loaded, strength)?.map(|(book, identity)| {
+        let book = shelf.book_of(self)?.map(|(book, identity)| {
             settings.insert("book".into(), identity);
             book
         });

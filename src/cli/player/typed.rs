@@ -37,7 +37,6 @@ pub struct OwnPlayer {
     pub(super) time: Option<Duration>,
     /// Nodes per move, instead of the command's depth.
     pub(super) nodes: Option<u64>,
-    /// A book of its own; with `none` it has no book, even if the command names one.
     pub(super) book: Option<String>,
     /// Which of its book's moves it plays, instead of the best.
     pub(super) choice: Option<Choice>,
@@ -221,13 +220,13 @@ mod tests {
     fn an_nboard_engine_may_have_a_depth_of_its_own() {
         let load = |text: &str| match text.parse() {
             Ok(PlayerChoice::External(choice)) => {
-                let (spec, limits, _) = choice.load(ProcessLimits { depth: Some(3), ..ProcessLimits::default() });
+                let (spec, limits, _) = choice.load(ProcessLimits::default());
                 (spec.to_string(), limits.depth)
             }
             other => panic!("{other:?}"),
         };
         assert_eq!(load("nboard:engine -x:depth=9"), ("nboard:engine -x".to_owned(), Some(9)));
-        assert_eq!(load("nboard:engine --at:depth=all"), ("nboard:engine --at:depth=all".to_owned(), Some(3)));
+        assert_eq!(load("nboard:engine --at:depth=all"), ("nboard:engine --at:depth=all".to_owned(), None));
         assert_eq!(load("gtp:engine"), ("gtp:engine".to_owned(), None));
         assert!("gtp:engine:depth=9".parse::<PlayerChoice>().unwrap_err().contains("GTP"));
         assert!("nboard:engine:depth=0".parse::<PlayerChoice>().unwrap_err().contains("1 to 60"));
