@@ -72,7 +72,7 @@ def losses(model, games, patterns):
 
 
 def train(model, rate, games, held_out, patterns, epochs):
-    optimizer = torch.optim.Adam([parameter for parameter in model.parameters() if parameter.requires_grad], lr=rate)
+    optimizer = torch.optim.Adam([parameter for parameter in model.parameters() if parameter.requires_grad], lr=rate, fused=True)
     steps = epochs * len(games)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: max(0.01, 1 - step / steps))
     for epoch in range(epochs):
