@@ -1,12 +1,13 @@
 //! Kept games as batches of labelled positions.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flipside_core::games::{BadGames, GamesError, KeptGames, Part};
 use flipside_core::label::{LabelledPosition, Order, Positions, Target};
+use flipside_core::train::with_continued;
 use numpy::{IntoPyArray, PyArrayDescr};
 use pyo3::exceptions::{PyRuntimeWarning, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -36,8 +37,8 @@ type Pickled = (Vec<(PathBuf, u64)>, (String, u32), (String, f32), u64, Option<u
 
 /// The labelled positions of the games that runs have kept, in batches.
 ///
-/// `path` is a run's folder, a file of kept games (`.fsg`), or a list of these. Each batch is a structured array of shape (batch,), the last
-/// one shorter. Values are in discs for the player to move:
+/// `path` is a run's folder, a file of kept games (`.fsg`), or a list of these. Before the games of a run come those of the runs that it
+/// continues. Each batch is a structured array of shape (batch,), the last one shorter. Values are in discs for the player to move:
 ///
 /// - `player`, `opponent` (uint64): the discs of both sides, as in `boards`
 /// - `label` (float32): what is to be learned
@@ -58,7 +59,7 @@ type Pickled = (Vec<(PathBuf, u64)>, (String, u32), (String, f32), u64, Option<u
 /// at a time, which takes about 150 MB of memory; a billion positions take as much again.
 ///
 /// Raises FileNotFoundError if there are no games, ValueError if a file is damaged or an argument is wrong, and warns if the end of a file
-/// was cut off by a crash: the games before it count.
+/// was cut off by a crash (the games before it count), or if a run that another one continues is not there.
 #[pyfunction]
 #[pyo3(signature = (path, *, label = "lambda", lambda_ = 0.9, batch = 65536, shuffle = None, shard = (0, 1), start = 0, part = "all", hold_out = 200))]
 #[allow(clippy::too_many_arguments)] // They are named in Python.
@@ -81,11 +82,19 @@ pub fn games(
     let paths = paths.map_err(|_| PyTypeError::new_err("games are in a path or a list of paths"))?;
     let chosen = Part::named(part, hold_out)
         .ok_or_else(|| PyValueError::new_err(format!("part is \"all\", \"learned\" or \"held-out\", not {part:?}")))?;
+    let mut warnings = Vec::new();
+    let paths = with_continued(&paths, &mut |run, earlier, is_there| {
+        if !is_there {
+            let (run, earlier) = (run.display(), earlier.display());
+            warnings.push(format!("{run} continues {earlier}, which is not there: its games are left out"));
+        }
+    });
     let kept =
         run(py, move |stop| KeptGames::open(&paths, chosen, &|_| stop.load(Relaxed)))?.map_err(|error| bad(&error))?;
     let kept = Arc::new(kept.expect("Python has no signal"));
-    for path in kept.cut_off() {
-        let text = format!("{}: the file ends within a frame; the games before it count", path.display());
+    let cut_off = |path: &Path| format!("{}: the file ends within a frame; the games before it count", path.display());
+    warnings.extend(kept.cut_off().map(cut_off));
+    for text in warnings {
         PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &std::ffi::CString::new(text)?, 2)?;
     }
     let shard = shard_of(shard)?;

@@ -124,6 +124,25 @@ def test_a_run_is_its_files_in_order(kept, tmp_path):
     assert (whole([str(tmp_path / "run"), tmp_path / "run" / "games" / "00000000.fsg"]) == found).all()
 
 
+@pytest.fixture
+def program():
+    path = pathlib.Path(__file__).parents[2] / "target" / "release" / "flipside"
+    return path if path.exists() else pytest.skip("target/release/flipside is not built")
+
+
+def test_the_games_of_a_run_that_is_continued_come_first(program, tmp_path):
+    options = ["train", "--config", pathlib.Path(__file__).parents[2] / "tests" / "miniature.toml", "--generations", "1", "--run"]
+    old, new = tmp_path / "old", tmp_path / "new"
+    subprocess.run([program, *options, old], check=True, capture_output=True)
+    subprocess.run([program, *options, new, "--continue", old], check=True, capture_output=True)
+    games, own = (sorted(run.glob("games/*.fsg")) for run in (old, new))
+    assert flipside.games(new).files == games + own
+    assert (whole(new) == whole(games + own)).all() and (whole([old, new]) == whole(new)).all()
+    old.rename(tmp_path / "elsewhere")
+    with pytest.warns(RuntimeWarning, match="new continues .*old, which is not there"):
+        assert flipside.games(new).files == own
+
+
 def test_bad_files_are_exceptions(kept, games_file, tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         flipside.games(tmp_path / "nowhere")
@@ -200,10 +219,7 @@ def test_weights_at_the_features_add_up_to_the_value(name, tmp_path):
     assert flipside.load(again).hash == weights.hash
 
 
-def test_tables_are_those_of_an_exported_archive(tmp_path):
-    program = pathlib.Path(__file__).parents[2] / "target" / "release" / "flipside"
-    if not program.exists():
-        pytest.skip("target/release/flipside is not built")
+def test_tables_are_those_of_an_exported_archive(program, tmp_path):
     path, archive = tmp_path / "mine.fsw", tmp_path / "mine.npz"
     chosen = flipside.PatternSet("classic")
     table = np.random.default_rng(2).integers(-128, 129, (1, chosen.slots)).astype(np.float32) / 128

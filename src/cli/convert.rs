@@ -26,7 +26,7 @@ use flipside::record::{ConvertError, Converted, Format, MAX_REPORTED, RecordErro
 /// same bytes. If several files are written, all of them appear at the end, or none. A file of kept games also goes to game formats.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside convert games.jsonl --to f5d6 -o games.txt\n  \
-    flipside convert runs/latest --to npz --label lambda --shuffle -o positions.npz\n  \
+    flipside convert runs/latest --to npz --shuffle -o positions.npz\n  \
     flipside convert runs/latest --to obf --label search --empties 10-50 --sample 1000 -o some.obf")]
 pub struct ConvertArguments {
     /// Records (`-` is standard input); or runs, with the games of those that they continue, and files of kept games (.fsg)

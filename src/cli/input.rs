@@ -13,7 +13,7 @@ use flipside::book::is_book;
 use flipside::games::{GamesError, is_games_file, whole_frames};
 use flipside::record::{Format, MAX_BYTES, Record, RecordError, Records, read};
 use flipside::storage::{decode_text, read_start, read_stream};
-use flipside::train::StoredRun;
+use flipside::train;
 use flipside::weights::is_weight_file;
 
 /// Standard input or output, in the place of a file's name.
@@ -86,22 +86,12 @@ pub fn each_once<'p>(paths: &'p [PathBuf], session: &Session) -> Vec<&'p Path> {
     paths.iter().map(PathBuf::as_path).filter(is_new).collect()
 }
 
-/// The paths, before each run those that it continues: it has learned their games too.
+/// [`train::with_continued`], which is reported.
 pub fn with_continued(paths: &[PathBuf], session: &Session) -> Vec<PathBuf> {
-    let mut all: Vec<PathBuf> = Vec::new();
-    for path in paths {
-        for earlier in StoredRun::read(path).map_or(Vec::new(), |run| run.continues) {
-            let (run, shown) = (path.display(), earlier.display());
-            if !earlier.is_dir() {
-                session.say(format_args!("`{run}` continues `{shown}`, which is not there: its games are left out"));
-            } else if !all.iter().chain(paths).any(|known| known.canonicalize().is_ok_and(|known| known == earlier)) {
-                session.say(format_args!("`{run}` continues `{shown}`, whose games count too"));
-                all.push(earlier);
-            }
-        }
-        all.push(path.clone());
-    }
-    all
+    train::with_continued(paths, &mut |run, earlier, is_there| {
+        let what = if is_there { "whose games count too" } else { "which is not there: its games are left out" };
+        session.say(format_args!("`{}` continues `{}`, {what}", run.display(), earlier.display()));
+    })
 }
 
 /// The records of a file or of standard input.

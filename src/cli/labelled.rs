@@ -23,7 +23,7 @@ use flipside::threads::lock;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Positions of kept games")]
 pub struct LabelledArguments {
-    /// What the label is: `lambda` (the lambda-return, which `fit` learns), `search` or `result` [default: result]
+    /// What the label is: `lambda` (the lambda-return, which `fit` learns), `search` or `result` [default: lambda]
     #[arg(long, value_name = "LABEL", value_parser = ["lambda", "search", "result"])]
     label: Option<String>,
 
@@ -160,7 +160,7 @@ impl LabelledArguments {
     }
 
     fn target(&self) -> Result<Target, CliError> {
-        let label = self.label.as_deref().unwrap_or("result");
+        let label = self.label.as_deref().unwrap_or("lambda");
         if self.lambda.is_some() && label != "lambda" {
             return Err(CliError::Usage("--lambda is for --label lambda".into()));
         }

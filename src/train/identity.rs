@@ -174,6 +174,24 @@ impl StoredRun {
     }
 }
 
+/// The paths, before each run those that it continues: it has learned their games too. `tell` hears of a run, one that it continues, and
+/// whether that is there.
+pub fn with_continued(paths: &[PathBuf], tell: &mut dyn FnMut(&Path, &Path, bool)) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = Vec::new();
+    for path in paths {
+        for earlier in StoredRun::read(path).map_or(Vec::new(), |run| run.continues) {
+            if !earlier.is_dir() {
+                tell(path, &earlier, false);
+            } else if !all.iter().chain(paths).any(|known| known.canonicalize().is_ok_and(|known| known == earlier)) {
+                tell(path, &earlier, true);
+                all.push(earlier);
+            }
+        }
+        all.push(path.clone());
+    }
+    all
+}
+
 /// The pattern set that a name stands for: built in, a TOML file, or the directory of a run.
 ///
 /// # Errors

@@ -51,7 +51,7 @@ pub use error::TrainError;
 pub(crate) use event::events;
 pub use event::{Anchor, GateMatch, TrainEvent};
 pub use gate::SUPERIORITY;
-pub use identity::{StoredRun, set_named};
+pub use identity::{StoredRun, set_named, with_continued};
 pub use keeper::Sink;
 pub use live::Live;
 pub use live::{LOCK, host_name};

@@ -83,7 +83,7 @@ fn arrays_hold_the_positions_with_their_labels() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     let [run, npy, npz] = ["run", "p.npy", "p.npz"].map(path);
     let labels: [(&[&str], Target); 4] = [
-        (&[], Target::Result),
+        (&[], Target::Return(0.9)),
         (&["--label", "result"], Target::Result),
         (&["--label", "search"], Target::Return(0.0)),
         (&["--label", "lambda", "--lambda", "0.7"], Target::Return(0.7)),
@@ -110,9 +110,6 @@ fn arrays_hold_the_positions_with_their_labels() {
     let all = rows(&expected(&run, Target::Return(0.0), None));
     assert!(to_npy(&[&first, &second]) == all && to_npy(&[&run, &second, &run]) == all);
     assert!(all.starts_with(&to_npy(&[&first])));
-    // The default of lambda is that of a fit.
-    stdout(&["convert", &run, "--to", "npy", "--label", "lambda", "-q", "-o", &npy], "");
-    assert!(array(&npy) == rows(&expected(&run, Target::Return(0.9), None)));
 }
 
 #[test]

@@ -36,8 +36,8 @@ def games(
 ) -> Games:
     """The labelled positions of the games that runs have kept, in batches.
 
-    `path` is a run's folder, a file of kept games (`.fsg`), or a list of these. Each batch is a structured array of shape (batch,), the last
-    one shorter. Values are in discs for the player to move:
+    `path` is a run's folder, a file of kept games (`.fsg`), or a list of these. Before the games of a run come those of the runs that it
+    continues. Each batch is a structured array of shape (batch,), the last one shorter. Values are in discs for the player to move:
 
     - `player`, `opponent` (uint64): the discs of both sides, as in `boards`
     - `label` (float32): what is to be learned
@@ -58,7 +58,7 @@ def games(
     at a time, which takes about 150 MB of memory; a billion positions take as much again.
 
     Raises FileNotFoundError if there are no games, ValueError if a file is damaged or an argument is wrong, and warns if the end of a file
-    was cut off by a crash: the games before it count.
+    was cut off by a crash (the games before it count), or if a run that another one continues is not there.
     """
 def features(boards: Boards, set: Set) -> NDArray[np.int32]:
     """The slots of the features of positions: int32, shape (n, features of the set).
