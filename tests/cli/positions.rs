@@ -441,5 +441,5 @@ fn files_are_written_even_if_nobody_reads_the_table() {
     let weights = path("calibrated.fsw");
     let few = ["--depth", "3", "--positions-per-stage", "30", "--exact-empties", "10"];
     assert_eq!(run_unread(&[&["calibrate", "default", "--json", "-o", &weights], &few[..]].concat(), "").0, Some(0));
-    assert!(WeightFile::load(weights.as_ref()).unwrap().calibration.is_some());
+    assert!(WeightFile::load(std::path::Path::new(&weights)).unwrap().calibration.is_some());
 }
