@@ -239,7 +239,7 @@ fn bad_input_leaves_what_was_there() {
     assert!(refused(to_npz(&[&run, &records], &[]), 1).contains("not a file of kept games"));
     assert!(refused(to_npz(&["-"], &[]), 2).contains("standard input"));
     let usage: [&[&str]; 9] = [
-        &["--lambda", "0.5"],
+        &["--label", "search", "--lambda", "0.5"],
         &["--label", "lambda", "--lambda", "1.5"],
         &["--label", "truth"],
         &["--seed", "1"],
