@@ -141,7 +141,8 @@ fn a_match_is_resumed_with_the_same_players_and_others_may_join() {
         assert!(error.contains(difference), "{error}");
     }
     assert_eq!(value(&plays("mobility"), "pairs"), ["2"]);
-    assert!(fs::read(games).unwrap().starts_with(&kept));
+    let joined = fs::read(games).unwrap();
+    assert!(joined.starts_with(&kept));
     // The same file under another name is the same player, another one under the same name is not.
     let copied = copy.to_str().unwrap();
     assert_eq!(value(&plays(copied), "discs"), value(&results, "discs"));
@@ -151,7 +152,7 @@ fn a_match_is_resumed_with_the_same_players_and_others_may_join() {
     let (_, there) = error.split_once("weights is ").unwrap();
     let hashes: Vec<_> = there.split_whitespace().take(4).collect();
     assert!(hashes[1..3] == ["there", "and"] && [hashes[0], hashes[3]].iter().all(|hash| hash.len() == 12), "{error}");
-    assert_eq!(fs::read(games).unwrap(), kept);
+    assert_eq!(fs::read(games).unwrap(), joined);
     // Only a log is touched.
     fs::write(games, "f5d6c3\n").unwrap();
     assert!(refused(copied, "1", &[]).contains("left as it is"));
