@@ -83,12 +83,7 @@ pub fn games(
     let chosen = Part::named(part, hold_out)
         .ok_or_else(|| PyValueError::new_err(format!("part is \"all\", \"learned\" or \"held-out\", not {part:?}")))?;
     let mut warnings = Vec::new();
-    let paths = with_continued(&paths, &mut |run, earlier, is_there| {
-        if !is_there {
-            let (run, earlier) = (run.display(), earlier.display());
-            warnings.push(format!("{run} continues {earlier}, which is not there: its games are left out"));
-        }
-    });
+    let paths = with_continued(&paths, &mut |text, is_warning| warnings.extend(is_warning.then(|| text.to_owned())));
     let kept =
         run(py, move |stop| KeptGames::open(&paths, chosen, &|_| stop.load(Relaxed)))?.map_err(|error| bad(&error))?;
     let kept = Arc::new(kept.expect("Python has no signal"));

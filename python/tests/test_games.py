@@ -139,7 +139,7 @@ def test_the_games_of_a_run_that_is_continued_come_first(program, tmp_path):
     assert flipside.games(new).files == games + own
     assert (whole(new) == whole(games + own)).all() and (whole([old, new]) == whole(new)).all()
     old.rename(tmp_path / "elsewhere")
-    with pytest.warns(RuntimeWarning, match="new continues .*old, which is not there"):
+    with pytest.warns(RuntimeWarning, match="new` continues `.*old`, which is not there"):
         assert flipside.games(new).files == own
 
 

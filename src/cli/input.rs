@@ -88,10 +88,7 @@ pub fn each_once<'p>(paths: &'p [PathBuf], session: &Session) -> Vec<&'p Path> {
 
 /// [`train::with_continued`], which is reported.
 pub fn with_continued(paths: &[PathBuf], session: &Session) -> Vec<PathBuf> {
-    train::with_continued(paths, &mut |run, earlier, is_there| {
-        let what = if is_there { "whose games count too" } else { "which is not there: its games are left out" };
-        session.say(format_args!("`{}` continues `{}`, {what}", run.display(), earlier.display()));
-    })
+    train::with_continued(paths, &mut |text, _| session.say(text))
 }
 
 /// The records of a file or of standard input.

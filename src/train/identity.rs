@@ -174,16 +174,26 @@ impl StoredRun {
     }
 }
 
-/// The paths, before each run those that it continues: it has learned their games too. `tell` hears of a run, one that it continues, and
-/// whether that is there.
-pub fn with_continued(paths: &[PathBuf], tell: &mut dyn FnMut(&Path, &Path, bool)) -> Vec<PathBuf> {
+/// The paths, before each run those that it continues: it has learned their games too. `tell` hears which games count too, and, as warnings,
+/// which are left out.
+pub fn with_continued(paths: &[PathBuf], tell: &mut dyn FnMut(&str, bool)) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
     for path in paths {
-        for earlier in StoredRun::read(path).map_or(Vec::new(), |run| run.continues) {
+        let run = path.display();
+        let continues = match Marker::find(path) {
+            Ok(Some(marker)) => marker.identity.continues,
+            Err(error) if path.is_dir() => {
+                tell(&format!("{error}: if `{run}` continues other runs, their games are left out"), true);
+                Vec::new()
+            }
+            Ok(None) | Err(_) => Vec::new(),
+        };
+        for earlier in continues.iter().map(|earlier| earlier.found_from(path)) {
+            let shown = earlier.display();
             if !earlier.is_dir() {
-                tell(path, &earlier, false);
+                tell(&format!("`{run}` continues `{shown}`, which is not there: its games are left out"), true);
             } else if !all.iter().chain(paths).any(|known| known.canonicalize().is_ok_and(|known| known == earlier)) {
-                tell(path, &earlier, true);
+                tell(&format!("`{run}` continues `{shown}`, whose games count too"), false);
                 all.push(earlier);
             }
         }

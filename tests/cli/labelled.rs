@@ -274,3 +274,14 @@ fn bad_input_leaves_what_was_there() {
         assert!(error.contains("/dev/full"), "{error}");
     }
 }
+
+#[test]
+fn what_a_damaged_run_continues_is_not_left_out_in_silence() {
+    let folder = run_with_games();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("run/flipside-run.json"), "{").unwrap();
+    let output = run_with(&["convert", &path("run"), "--to", "npy", "-o", &path("p.npy")], "");
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && talk.contains("flipside-run.json"), "{talk}");
+    assert!(talk.contains("continues other runs, their games are left out"), "{talk}");
+}
