@@ -8,8 +8,9 @@ mod literature;
 use std::error::Error;
 use std::time::Instant;
 
-use flipside::board::{Diagram, Position, Square};
+use flipside::board::{Position, Square};
 use flipside::eval::{Evaluator, Score};
+use flipside::record::lines::parse_positions;
 use flipside::search::Searcher;
 use flipside::weights::WeightFile;
 use literature::{Algorithm, Explorer, Options, Ordering, OthelloTree, branching_factor, estimate_size};
@@ -20,9 +21,6 @@ const POSITIONS: &str = include_str!("../../data/bench/midgame.txt");
 const MAX_MINIMAX_NODES: f64 = 2e7;
 /// Random walks to estimate the size of a tree.
 const WALKS: u32 = 5_000;
-
-/// A search: value, best move and nodes of a position.
-type Search<'s> = Box<dyn FnMut(&Position) -> (Score, Option<Square>, u64) + 's>;
 
 /// The searches of one table beside each other.
 struct Table {
@@ -42,11 +40,11 @@ impl Table {
         );
     }
 
-    /// Runs a search on all positions and prints its row.
+    /// Runs a search, which finds value, best move and nodes of a position, on all positions and prints its row.
     ///
     /// # Panics
     /// If it finds other values than the first one.
-    fn row(&mut self, name: &str, mut search: Search<'_>) {
+    fn row(&mut self, name: &str, mut search: impl FnMut(&Position) -> (Score, Option<Square>, u64)) {
         let begin = Instant::now();
         let (mut found, mut nodes) = (Vec::new(), 0);
         for position in &self.positions {
@@ -74,22 +72,17 @@ impl Table {
         options: Options,
     ) {
         let (mut explorer, depth) = (Explorer::new(tree, algorithm, options), self.depth);
-        self.row(
-            name,
-            Box::new(move |position| {
-                let found = explorer.search(&tree.node(position), depth);
-                (found.score, found.best.and_then(OthelloTree::<E>::square), found.nodes)
-            }),
-        );
+        self.row(name, |position| {
+            let found = explorer.search(&tree.node(position), depth);
+            (found.score, found.best.and_then(OthelloTree::<E>::square), found.nodes)
+        });
     }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let depth = std::env::args().nth(1).map_or(Ok(6), |depth| depth.parse())?;
     let evaluator = WeightFile::embedded().evaluator()?;
-    let lines = POSITIONS.lines().filter(|line| !line.starts_with('#'));
-    let positions =
-        lines.map(|line| Ok(line.parse::<Diagram>()?.position)).collect::<Result<Vec<_>, Box<dyn Error>>>()?;
+    let positions: Vec<_> = parse_positions(POSITIONS)?.iter().map(|scored| scored.diagram.position).collect();
     let tree = OthelloTree::new(&evaluator);
     let sizes = positions.iter().zip(0..).map(|(p, seed)| estimate_size(&tree, &tree.node(p), depth, WALKS, seed));
     let (nodes, variance) =
@@ -106,14 +99,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let mut own = Searcher::new(&evaluator, 20);
-    table.row(
-        "flipside",
-        Box::new(|position| {
-            own.forget();
-            let found = own.search(position, depth);
-            (found.score, found.best, found.nodes)
-        }),
-    );
+    table.row("flipside", |position| {
+        own.forget();
+        let found = own.search(position, depth);
+        (found.score, found.best, found.nodes)
+    });
 
     table.begin();
     let (none, best) = (Ordering::NONE, Ordering::BEST);
