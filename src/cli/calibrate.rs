@@ -18,19 +18,20 @@ use super::session::Session;
 use flipside::board::Position;
 use flipside::eval::{Calibration, Model, PatternEvaluator};
 use flipside::search::calibrate::{
-    MIN_POSITIONS, Measurement, fit_exact_pairs, fit_pairs, search_all, solve_all, tempo,
+    MIN_POSITIONS, Measurement, fit_exact_pairs, fit_pairs, offsets, search_all, solve_all,
 };
 use flipside::selfplay::varied_positions;
 use flipside::text::counted;
 use flipside::threads::lock;
 
-/// Make odd and even depths agree, and measure how well shallow searches predict deep ones, for selective search (--selectivity)
+/// Make searches to all depths agree, and measure how well shallow ones predict deep ones, for selective search (--selectivity)
 ///
-/// Searches the same positions to all depths. Searches to odd depths come out higher than those to even ones: half of the mean difference
-/// is added to the values of each stage, in which it vanishes, and choices at one depth stay the same. Then it searches again, solves
-/// positions near the end, fits a line (deep value = slope x shallow value + offset) for each pair of depths and each range of six empties,
-/// and writes the weights with these parameters. The endgame solver also uses them. They hold for these weights only, and training does
-/// not keep them, so calibrate last. Parameters already in the weights are replaced.
+/// Searches self-play positions to all depths, solves those near the end, and adds to the values what makes all agree: mostly, searches to
+/// odd depths come out too high, and the advantage of whoever moves last is not seen. What is added depends only on the number of empty
+/// squares, so choices at one depth stay the same. Then it searches and solves again, fits a line (deep value = slope x shallow value +
+/// offset) for each pair of depths and each range of six empties, and writes the weights with these parameters. The endgame solver also
+/// uses them. They hold for these weights only, and training does not keep them, so calibrate last. Parameters already in the weights are
+/// replaced.
 ///
 /// By default it takes some minutes on two cores, most of them for the exact values of positions with up to 24 empty squares: a smaller
 /// --exact-empties shortens that, a smaller --depth does not.
@@ -61,7 +62,8 @@ pub struct CalibrateArguments {
     #[arg(short, long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(3..=20))]
     depth: u32,
 
-    /// Also measure how well searches predict exact values, on positions with at most N empty squares; every two more triple the time
+    /// Also measure how well searches predict exact values, on positions with at most N empty squares; every two more triple the time. From
+    /// fewer than 20 the advantage of moving last is not known as well
     #[arg(long, alias = "solve-empties", value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(0..=30))]
     exact_empties: u32,
 
@@ -86,9 +88,15 @@ struct Row {
     positions: usize,
 }
 
-/// Random moves of the games in which odd and even depths are compared are within this many discs of the best. After worse ones the
-/// difference is another, above all in the opening.
+/// Random moves of the games in which depths are compared are within this many discs of the best. After worse ones the difference is
+/// another, above all in the opening.
 const LEVEL_MARGIN: f32 = 5.0;
+/// So many times as many positions are searched there,
+const LEVEL_TIMES: usize = 4;
+/// at most so deep, in plies,
+const LEVEL_DEPTH: u32 = 9;
+/// and solved from so many empty squares on.
+const LEVEL_EXACT_EMPTIES: u32 = 20;
 
 /// What to do about too few positions.
 fn what_it_takes() -> String {
@@ -116,11 +124,11 @@ impl CalibrateArguments {
             }
             None => {
                 session.say("playing games to take positions from");
-                let positions = |margin| {
-                    let count = self.positions_per_stage as usize;
+                let count = self.positions_per_stage as usize;
+                let positions = |margin, count| {
                     varied_positions(&unshifted, margin, self.seed, count, &never).expect("nothing stops these games")
                 };
-                (positions(Some(LEVEL_MARGIN)), positions(None), "self-play".to_owned())
+                (positions(Some(LEVEL_MARGIN), LEVEL_TIMES * count), positions(None, count), "self-play".to_owned())
             }
         };
         let count = positions.len();
@@ -128,19 +136,21 @@ impl CalibrateArguments {
             let found = format!("{} of {source} can be searched", counted(count as u64, "position"));
             return Err(CliError::failure(format!("cannot calibrate: {found}")).hint(what_it_takes()));
         }
-        let searched = format!("searched to depth {}", self.depth);
-        let search = |evaluator: &PatternEvaluator, positions: &[Position]| {
+        let measure = |evaluator: &PatternEvaluator, positions: &[Position], depth: u32, exact_empties: u32| {
             let count = positions.len();
-            with_meter(session, count, &searched, |done| search_all(evaluator, positions, self.depth, &never, done))
+            let searched = format!("searched to depth {depth}");
+            let values =
+                with_meter(session, count, &searched, |done| search_all(evaluator, positions, depth, &never, done));
+            let solve = |done: &(dyn Fn() + Sync)| solve_all(evaluator, positions, exact_empties, &never, done);
+            (values, with_meter(session, count, "solved", solve))
         };
-        let shift = tempo(&level, &search(&unshifted, &level), &file.model.stages);
-        file.model.shift(&shift);
+        let (values, exact) =
+            measure(&unshifted, &level, self.depth.min(LEVEL_DEPTH), self.exact_empties.min(LEVEL_EXACT_EMPTIES));
+        let added = offsets(&level, &values, &exact);
+        file.model.shift(&added);
         let evaluator = evaluator(&file.model)?;
-        session.say(account(&shift));
-        let values = search(&evaluator, &positions);
-        let exact = with_meter(session, count, "solved", |done| {
-            solve_all(&evaluator, &positions, self.exact_empties, &never, done)
-        });
+        session.say(account(&added));
+        let (values, exact) = measure(&evaluator, &positions, self.depth, self.exact_empties);
         let mut measured = fit_pairs(&positions, &values);
         measured.extend(fit_exact_pairs(&positions, &values, &exact));
         let calibration = Calibration::new(measured.iter().map(|measurement| measurement.pair).collect());
@@ -165,13 +175,16 @@ impl CalibrateArguments {
     }
 }
 
-/// How much odd and even depths disagreed, in a sentence.
-fn account(shift: &[f64]) -> String {
-    let (least, most) = shift.iter().fold((f64::MAX, f64::MIN), |(least, most), &c| (c.min(least), c.max(most)));
+/// What was added to the values, in a sentence.
+fn account(added: &[f64; 61]) -> String {
+    let of_parity = |parity| {
+        let all = || added.iter().skip(parity).step_by(2).copied();
+        (all().fold(f64::MAX, f64::min), all().fold(f64::MIN, f64::max))
+    };
+    let [(even_low, even_high), (odd_low, odd_high)] = [of_parity(0), of_parity(1)];
     format!(
-        "odd depths were {:+.2} to {:+.2} discs above even ones, by stage: half of that was added to each stage's values",
-        2.0 * least,
-        2.0 * most
+        "added to values so that all depths agree: {even_low:+.2} to {even_high:+.2} discs at even numbers of empty squares, \
+         {odd_low:+.2} to {odd_high:+.2} at odd ones"
     )
 }
 

@@ -171,19 +171,24 @@ impl Model {
         weight.into() / f64::from(self.scale)
     }
 
-    /// Adds a number of discs to the value of every position of each stage, rounded to units: to all weights of the first scalar, one of
-    /// which every position has. The largest weights are clipped. Without a scalar nothing changes.
+    /// Adds to the value of every position what `discs` gives for its number of empty squares, rounded to units: to the weights of a scalar
+    /// that tells odd numbers from even ones, or else of the first. Numbers that the stages and this scalar do not tell apart get their mean.
+    /// The largest weights are clipped. Without a scalar nothing changes.
     ///
     /// # Panics
     /// If the set has no layout.
-    pub fn shift(&mut self, discs: &[f64]) {
+    pub fn shift(&mut self, discs: &[f64; 61]) {
         let layout = Layout::new(&self.set).expect("a model's set has a layout");
-        let Some(&scalar) = self.set.scalars.first() else { return };
+        let parity = self.set.scalars.iter().find(|scalar| scalar.tells_parity());
+        let Some(&scalar) = parity.or(self.set.scalars.first()) else { return };
         let first = layout.first_weight(scalar).expect("it is one of the set's");
         let largest = HiddenLayer::largest_weight(self.hidden.is_some());
-        for (weights, discs) in self.weights.iter_mut().zip(discs) {
-            let units = (discs * f64::from(self.scale)).round() as i16;
-            for weight in &mut weights[first..first + scalar.values()] {
+        for (stage, weights) in self.weights.iter_mut().enumerate() {
+            for (value, weight) in weights[first..first + scalar.values()].iter_mut().enumerate() {
+                let is_alike = |empties: &u32| parity.is_none() || *empties as usize % 2 == value % 2;
+                let alike = self.stages.empties_of(stage).into_iter().filter(is_alike);
+                let (sum, count) = alike.fold((0.0, 0), |(sum, count), n| (sum + discs[n as usize], count + 1));
+                let units = (sum / f64::from(count.max(1)) * f64::from(self.scale)).round() as i16;
                 *weight = weight.saturating_add(units).min(largest);
             }
         }
@@ -245,18 +250,28 @@ mod tests {
     }
 
     #[test]
-    fn a_shift_is_added_to_every_value_of_a_stage() {
-        for name in ["night", "zebra", "ntest", "egaroucid"] {
+    fn a_shift_is_added_to_every_value() {
+        let discs: [f64; 61] = std::array::from_fn(|empties| {
+            if empties == 0 { 300.0 } else { [-0.5, 1.5][empties % 2] + [0.0, 1.0][usize::from(empties > 40)] }
+        });
+        for (name, tells_parity) in
+            [("night", true), ("zebra", true), ("ntest", true), ("edax", false), ("egaroucid", false)]
+        {
             let set = PatternSet::built_in(name).unwrap();
             let mut model = Model::zero(&set, &StageMap::uniform(20), 128).unwrap();
-            model.shift(&[0.5, -0.25, 0.0, 300.0]);
+            model.shift(&discs);
             let evaluator = PatternEvaluator::new(&model).unwrap();
-            for (empties, discs) in [(60, 0.5), (41, 0.5), (40, -0.25), (21, -0.25), (20, 0.0), (1, 0.0)] {
+            for (empties, even, odd) in
+                [(59, 0.5, 2.5), (41, 0.5, 2.5), (40, -0.5, 1.5), (39, -0.5, 1.5), (1, -0.5, 1.5)]
+            {
                 let position = Position {
                     player: 0x5555_5555_5555_5555 & !0 << empties,
                     opponent: 0xaaaa_aaaa_aaaa_aaaa & !0 << empties,
                 };
-                assert_eq!(evaluator.evaluate_position(&position), Score((128.0 * discs) as i32), "{name}, {empties}");
+                let seen = [even, odd][empties as usize % 2];
+                let expected = if tells_parity { seen } else { (even + odd) / 2.0 };
+                let value = evaluator.evaluate_position(&position);
+                assert_eq!(value, Score((128.0 * expected) as i32), "{name}, {empties}");
             }
             assert!(model.weights[3].contains(&i16::MAX), "{name}: clipped");
         }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::endgame::EndgameSolver;
 use super::searcher::Searcher;
 use crate::board::Position;
-use crate::eval::{DepthPair, Evaluator, Moments, Score, StageMap};
+use crate::eval::{DepthPair, Evaluator, Moments, Score};
 
 /// Numbers of empty squares in a group, which shares parameters.
 const GROUP_EMPTIES: u32 = 6;
@@ -18,6 +18,8 @@ const MIN_EMPTIES: u32 = 7;
 const MIN_DEEP_DEPTH: u32 = 3;
 /// Fewer positions say too little about a deviation.
 pub const MIN_POSITIONS: usize = 30;
+/// Sweeps in which [`offsets`] are solved for: those of the opening follow from those near the end over several groups.
+const SWEEPS: usize = 2000;
 /// The tables of each thread have 2^this entries.
 const LOG2_ENTRIES: u32 = 18;
 
@@ -79,32 +81,53 @@ pub fn solve_all<E: Evaluator>(
     positions.par_iter().map_init(|| EndgameSolver::with_evaluator(evaluator, LOG2_ENTRIES), solve).collect()
 }
 
-/// By how much values are too low for the player to move, in discs, for each stage. A search chooses among leaves, and so prefers those
-/// that are overrated for whoever moved last: searches to odd depths come out too high, those to even depths too low. Half of the
-/// difference between successive depths, 2 or deeper, counts for the stages of both depths' leaves. Stages with fewer than thirty
-/// differences get what the nearest other stage has. `values` are those of the positions, as [`search_all`] returns them.
+/// What to add to the values of positions, by their number of empty squares, in discs for the player to move, so that searches to all depths
+/// agree with each other and, near the end, with exact values. A search chooses among leaves, and so prefers those that are overrated for
+/// whoever moved last: searches to odd depths come out too high, those to even depths too low. Who moves last in the game has an advantage
+/// that an evaluation may not see: it raises the values for odd numbers of empty squares and lowers those for even ones.
+///
+/// Every search to two plies or more, with the offset of its leaves, should give the position's exact value, or if that is unknown, the mean
+/// of its searches: the offsets are the least-squares solution, one for the odd and one for the even numbers of a [group](groups). Groups
+/// with fewer than thirty searches get the offset of the nearest other one. `values` and `exact` are those of the positions, as
+/// [`search_all`] and [`solve_all`] return them.
 ///
 /// # Panics
 /// If there are not as many values as positions.
-pub fn tempo(positions: &[Position], values: &[Values], stages: &StageMap) -> Vec<f64> {
-    assert_eq!(positions.len(), values.len(), "values of other positions");
-    let mut sums = vec![(0.0, 0usize); stages.count()];
-    for (position, values) in positions.iter().zip(values) {
-        for (depth, pair) in (0..).zip(values.windows(2)).skip(2) {
-            let rise = f64::from((pair[1] - pair[0]).discs()) / 2.0;
-            for leaf in [depth, depth + 1] {
-                let (sum, count) = &mut sums[stages.of_empties(position.empties() - leaf)];
-                *sum += if depth % 2 == 0 { rise } else { -rise };
-                *count += 1;
-            }
+pub fn offsets(positions: &[Position], values: &[Values], exact: &[Option<Score>]) -> [f64; 61] {
+    assert_eq!([positions.len(); 2], [values.len(), exact.len()], "values of other positions");
+    let groups: Vec<_> = groups().collect();
+    let cell_of = |empties: u32| {
+        let group = groups.iter().position(|group| empties <= group.1).expect("the last group ends at 60");
+        2 * group + empties as usize % 2
+    };
+    // The searches of a position: the cell of the leaves, whether the player moves there, and the value in discs.
+    let searches = |(position, values): (&Position, &Values)| -> Vec<(usize, f64, f64)> {
+        let of_depth = |(depth, value): (u32, &Score)| {
+            (cell_of(position.empties() - depth), [1.0, -1.0][depth as usize % 2], f64::from(value.discs()))
+        };
+        (0..).zip(values).skip(2).map(of_depth).collect()
+    };
+    let searched: Vec<_> = positions.iter().zip(values).map(searches).collect();
+    let mut counts = vec![0usize; 2 * groups.len()];
+    searched.iter().flatten().for_each(|&(cell, ..)| counts[cell] += 1);
+    let mut offsets = vec![0.0; counts.len()];
+    for _ in 0..SWEEPS {
+        let mut sums = vec![0.0; counts.len()];
+        for (searches, exact) in searched.iter().zip(exact) {
+            let corrected = searches.iter().map(|&(cell, sign, value)| value + sign * offsets[cell]);
+            let mean = || corrected.sum::<f64>() / searches.len() as f64;
+            let true_value = exact.map_or_else(mean, |exact| f64::from(exact.discs()));
+            searches.iter().for_each(|&(cell, sign, value)| sums[cell] += sign * (true_value - value));
+        }
+        for ((offset, sum), &count) in offsets.iter_mut().zip(sums).zip(&counts) {
+            *offset = sum / count.max(1) as f64;
         }
     }
-    let means: Vec<_> = sums.iter().map(|&(sum, count)| (count >= MIN_POSITIONS).then(|| sum / count as f64)).collect();
-    let nearest = |stage: usize| {
-        let measured = (0..means.len()).filter_map(|other| Some((stage.abs_diff(other), means[other]?)));
-        measured.min_by_key(|&(distance, _)| distance).map_or(0.0, |(_, mean)| mean)
+    let nearest = |cell: usize| {
+        let measured = (cell % 2..counts.len()).step_by(2).filter(|&other| counts[other] >= MIN_POSITIONS);
+        measured.min_by_key(|other| other.abs_diff(cell)).map_or(0.0, |cell| offsets[cell])
     };
-    (0..means.len()).map(nearest).collect()
+    std::array::from_fn(|empties| nearest(cell_of(empties as u32)))
 }
 
 /// A least-squares line through points.
@@ -262,21 +285,35 @@ mod tests {
     }
 
     #[test]
-    fn tempo_is_half_of_what_odd_depths_are_above_even_ones() {
-        let position = |empties: u32| Position { player: 1, opponent: !1 << empties };
-        // Leaves of 41 to 50 empties are too low by 1 disc, those of 40 or fewer by 2, and deeper searches find half a disc each ply.
-        let values = |empties: u32, plies: u32| -> Values {
+    fn offsets_make_all_depths_agree_with_exact_values() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        // What is wrong with values, by empty squares: too low for the player to move, most near the end, and blind to who moves last.
+        let error = |empties: u32| if empties > 36 { 0.5 } else { 1.0 } + if empties % 2 == 1 { 2.0 } else { -2.0 };
+        let (mut positions, mut all, mut exact) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..4000 {
+            let empties = rng.random_range(10..=56);
+            positions.push(Position { player: 1, opponent: !1 << empties });
+            let true_value = 10.0 * normal(&mut rng);
             let value = |depth: u32| {
-                let error = if empties - depth > 40 { 1.0 } else { 2.0 };
-                0.5 * f64::from(depth) + if depth.is_multiple_of(2) { -error } else { error }
+                let error = error(empties - depth);
+                let seen = true_value + if depth.is_multiple_of(2) { -error } else { error } + normal(&mut rng);
+                Score((128.0 * seen).round() as i32)
             };
-            (0..=plies).map(|depth| Score((128.0 * value(depth)).round() as i32)).collect()
-        };
-        let positions = [vec![position(50); 40], vec![position(40); 40], vec![position(20); 10]].concat();
-        let all = [vec![values(50, 8); 40], vec![values(40, 8); 40], vec![values(20, 3); 10]].concat();
-        let stages = StageMap::grouped(|empties| (60 - empties).min(59) / 10);
-        assert_eq!(tempo(&positions, &all, &stages), [1.0, 1.0, 2.0, 2.0, 2.0, 2.0]);
-        assert_eq!(tempo(&positions[80..], &all[80..], &stages), [0.0; 6]);
+            all.push((0..=9).map(value).collect::<Values>());
+            exact.push((empties <= 18).then_some(Score((128.0 * true_value).round() as i32)));
+        }
+        let found = offsets(&positions, &all, &exact);
+        for empties in 1..=54 {
+            let off = found[empties as usize] - error(empties);
+            assert!(off.abs() < 0.3, "{empties} empties: {off}");
+        }
+        // Without exact values depths still agree, but who moves last is not known.
+        let without = offsets(&positions, &all, &vec![None; all.len()]);
+        for empties in 1..54 {
+            let rise = |offsets: &[f64; 61]| offsets[empties] + offsets[empties + 1];
+            assert!((rise(&without) - rise(&found)).abs() < 0.3, "{empties} empties");
+        }
+        assert_eq!(offsets(&positions[..3], &all[..3], &exact[..3]), [0.0; 61]);
     }
 
     #[test]

@@ -62,6 +62,11 @@ macro_rules! scalars {
                 match self { $(Self::$feature => $module::$feature::VALUES,)* }
             }
 
+            /// Whether its value is odd where the number of empty squares is.
+            pub const fn tells_parity(self) -> bool {
+                matches!(self, Self::Parity | Self::OddQuadrants)
+            }
+
             /// The value of a position, below [`Self::values`].
             #[inline]
             pub fn of(self, seen: &Seen) -> usize {
