@@ -91,11 +91,11 @@ struct Row {
 /// Random moves of the games in which depths are compared are within this many discs of the best. After worse ones the difference is
 /// another, above all in the opening.
 const LEVEL_MARGIN: f32 = 5.0;
-/// So many times as many positions are searched there,
+/// How many times as many positions these games give.
 const LEVEL_TIMES: usize = 4;
-/// at most so deep, in plies,
+/// Plies of the deepest search there.
 const LEVEL_DEPTH: u32 = 9;
-/// and solved from so many empty squares on.
+/// Most empty squares of those that are solved.
 const LEVEL_EXACT_EMPTIES: u32 = 20;
 
 /// What to do about too few positions.

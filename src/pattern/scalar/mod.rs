@@ -35,6 +35,8 @@ trait Feature {
     const NAME: &'static str;
     /// Number of values, and so of weights.
     const VALUES: usize;
+    /// Whether its value is odd where the number of empty squares is.
+    const TELLS_PARITY: bool = false;
     /// Its value in the exported C evaluator: an expression in `player`, `opponent`, `empty` and the functions in `evaluate.h`.
     const C: &'static str;
     /// The same for the exported Rust evaluator, `evaluate.rs.txt`.
@@ -64,7 +66,7 @@ macro_rules! scalars {
 
             /// Whether its value is odd where the number of empty squares is.
             pub const fn tells_parity(self) -> bool {
-                matches!(self, Self::Parity | Self::OddQuadrants)
+                match self { $(Self::$feature => $module::$feature::TELLS_PARITY,)* }
             }
 
             /// The value of a position, below [`Self::values`].
@@ -156,7 +158,9 @@ mod tests {
                 (Scalar::OddQuadrants, quarters.iter().filter(|quarter| is_odd(quarter)).count()),
             ];
             for scalar in Scalar::ALL {
-                assert!(scalar.of(&Seen::new(&position)) < scalar.values(), "{}", scalar.name());
+                let value = scalar.of(&Seen::new(&position));
+                assert!(value < scalar.values(), "{}", scalar.name());
+                assert!(!scalar.tells_parity() || value % 2 == position.empties() as usize % 2, "{}", scalar.name());
             }
             for (scalar, value) in expected {
                 assert_eq!(scalar.of(&Seen::new(&position)), value, "{}: {position:?}", scalar.name());

@@ -9,6 +9,7 @@ pub(super) struct OddQuadrants;
 impl Feature for OddQuadrants {
     const NAME: &'static str = "odd-quadrants";
     const VALUES: usize = 5;
+    const TELLS_PARITY: bool = true;
     const C: &'static str = "flipside_odd_quadrants(empty)";
     const RUST: &'static str = "odd_quadrants(empty)";
 
