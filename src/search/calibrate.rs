@@ -35,7 +35,7 @@ pub fn groups() -> impl Iterator<Item = (u32, u32)> {
 /// If `deep` is 1, in builds with overflow checks.
 pub fn shallow_depth(deep: u32) -> u32 {
     let half = deep / 2;
-    half - (deep - half) % 2
+    if deep % 2 == 1 { half + (deep - half) % 2 } else { half - (deep - half) % 2 }
 }
 
 /// A position's values by full-width searches to 0, 1, 2, ... plies, for the player to move.
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn shallow_depths_are_half_as_deep_and_of_equal_parity() {
         let depths: Vec<_> = (MIN_DEEP_DEPTH..=14).map(shallow_depth).collect();
-        assert_eq!(depths, [1, 2, 1, 2, 3, 4, 3, 4, 5, 6, 5, 6]);
+        assert_eq!(depths, [1, 2, 3, 2, 3, 4, 5, 4, 5, 6, 7, 6]);
     }
 
     #[test]

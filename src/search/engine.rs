@@ -11,7 +11,7 @@ use super::searcher::{Searcher, Subtree};
 use super::split::thread_pool;
 use super::stop::{Limits, Stop};
 use super::strength::Strength;
-use super::tunables::{LAST_ITERATION_START, SOLVE_CHANCE, SOLVE_NODES, SOLVE_SHARE};
+use super::tunables::{SOLVE_CHANCE, SOLVE_NODES, SOLVE_SHARE};
 use crate::board::{Position, Square};
 use crate::eval::Evaluator;
 
@@ -108,8 +108,7 @@ impl<'e, E: Evaluator> Engine<'e, E> {
             left.time = limits.time.map(|time| time.saturating_sub(begin.elapsed()));
             left.nodes = limits.nodes.map(|nodes| nodes.saturating_sub(visited));
         }
-        let (stop, last_start) = (Stop::after(1.0, &left), Stop::after(LAST_ITERATION_START, &left));
-        let found = self.searcher.search_with(position, self.depth(limits), stop, last_start);
+        let found = self.searcher.search_with(position, self.depth(limits), Stop::after(1.0, &left));
         Analysis { nodes: visited + found.nodes, ..found }
     }
 

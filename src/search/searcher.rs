@@ -14,7 +14,7 @@ use super::pvs::Search;
 use super::split::thread_pool;
 use super::stop::{NEVER, Stop};
 use super::table::{Entry, Single, Slot, Table};
-use super::tunables::{CACHED_LOG2_ENTRIES, KEPT_MIN_DEPTH, KEPT_PLIES, STOP_MIN_DEPTH, TT_MIN_DEPTH};
+use super::tunables::{CACHED_LOG2_ENTRIES, KEPT_MIN_DEPTH, KEPT_PLIES, TT_MIN_DEPTH};
 use crate::board::{Position, squares};
 use crate::eval::{Evaluator, Score};
 
@@ -102,20 +102,15 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         self.search_until(position, depth, &NEVER)
     }
 
-    /// [`Self::search`], given up soon after `stop` is set: the result, with its depth, is then that of the last complete
-    /// iteration. Iterations to less than five plies are always completed; they take hardly any time.
+    /// [`Self::search`], given up soon after `stop` is set: the result, with its depth, is then that of the last complete iteration; but
+    /// if the next one had found a better move by then, value and line are those of that move. Iterations to less than five plies are
+    /// always completed; they take hardly any time.
     pub fn search_until(&mut self, position: &Position, depth: u32, stop: &AtomicBool) -> Analysis {
-        self.search_with(position, depth, Stop::new(stop), Stop::new(stop))
+        self.search_with(position, depth, Stop::new(stop))
     }
 
-    /// [`Self::search_until`] that begins no iteration once `last_start` is set.
-    pub(super) fn search_with(
-        &mut self,
-        position: &Position,
-        depth: u32,
-        stop: Stop<'_>,
-        last_start: Stop<'_>,
-    ) -> Analysis {
+    /// [`Self::search_until`] with other reasons to stop.
+    pub(super) fn search_with(&mut self, position: &Position, depth: u32, stop: Stop<'_>) -> Analysis {
         let root = Node::new(self.evaluator, position);
         let empties = position.empties();
         // Beyond the end of the game there is nothing to find.
@@ -129,13 +124,12 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
             threads: self.pool.as_ref().map_or(1, |pool| pool.current_num_threads()),
             killers: self.killers,
             selectivity: self.selectivity.as_ref(),
-            probing: false,
             stores_frontier: false,
             nodes: 0,
             stop,
             stopped: false,
         };
-        let deepen = || search.deepen(&root, depth, known, last_start);
+        let deepen = || search.deepen(&root, depth, known);
         let Iteration { depth, score, line: pv } = match &self.pool {
             Some(pool) => pool.install(deepen),
             None => deepen(),
@@ -203,30 +197,28 @@ struct Iteration {
 }
 
 impl<E: Evaluator> Search<'_, E> {
-    /// Iterative deepening, beginning after the iteration already known. Returns the last complete iteration.
-    fn deepen(
-        &mut self,
-        root: &Node<E::State>,
-        depth: u32,
-        known: Option<Iteration>,
-        last_start: Stop<'_>,
-    ) -> Iteration {
+    /// Iterative deepening, beginning after the iteration already known. Returns the last complete iteration, or what it was until the
+    /// next one, which was given up, found a better move.
+    fn deepen(&mut self, root: &Node<E::State>, depth: u32, known: Option<Iteration>) -> Iteration {
         let mut last = known;
         let first = last.as_ref().map_or(1, |known| known.depth + 1);
-        // Odd and even depths see the tempo differently; deepening two plies at a time keeps the order of moves stable.
+        // Deepening two plies at a time finds more in the same time.
         for next in (depth % 2..=depth).step_by(2).filter(|&next| next >= first || next == depth) {
-            if next > STOP_MIN_DEPTH && last_start.is_set_at(self.nodes) {
-                break;
-            }
-            let mut line = Line::new();
             // What refutes a move at two plies mostly does at four. In deeper searches the order by mobility finds refutations with
             // smaller trees: storing them here would cost 7% more nodes at ten plies.
             self.stores_frontier = next == 2 && depth == 4;
-            let expected = last.as_ref().map(|last| last.score);
-            let Some(score) = self.aspire(root, next, expected, &mut line) else { break };
-            last = Some(Iteration { depth: next, score, line });
+            let (score, line) = self.aspire(root, next, last.as_ref().map(|last| last.score));
+            match &mut last {
+                Some(last) if self.stopped => {
+                    if !line.is_empty() && line.first() != last.line.first() {
+                        *last = Iteration { depth: last.depth, score, line };
+                    }
+                    break;
+                }
+                last => *last = Some(Iteration { depth: next, score, line }),
+            }
         }
-        last.expect("nothing stops the first iteration")
+        last.expect("every search has a first iteration")
     }
 }
 

@@ -114,6 +114,3 @@ pub(super) const SOLVE_NODES: (f64, f64) = (5_600.0, 2.2);
 
 /// Solving is not tried if it may use less than this share of the nodes that it usually needs.
 pub(super) const SOLVE_CHANCE: f64 = 0.25;
-
-/// Share of the time or nodes for a move after which no iteration begins: two more plies take four to ten times as long as all before.
-pub(super) const LAST_ITERATION_START: f64 = 0.25;

@@ -211,7 +211,6 @@ impl<'a, E: Evaluator> Shared<'a, E> {
             threads: 1,
             killers: Killers::NONE,
             selectivity: None,
-            probing: false,
             stores_frontier: false,
             nodes: 0,
             stop,
