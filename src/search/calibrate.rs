@@ -28,14 +28,11 @@ pub fn groups() -> impl Iterator<Item = (u32, u32)> {
     (MIN_EMPTIES..=60).step_by(GROUP_EMPTIES as usize).map(|min| (min, (min + GROUP_EMPTIES - 1).min(60)))
 }
 
-/// The depth of the shallow search that predicts a deep one: about half as deep, and of the same parity, because odd and even
-/// depths see the tempo differently. `deep` is 2 or more.
-///
-/// # Panics
-/// If `deep` is 1, in builds with overflow checks.
+/// The depth of the shallow search that predicts a deep one: half as deep, rounded up to an odd number or down to an even one, because
+/// odd and even depths see the tempo differently. `deep` is 2 or more.
 pub fn shallow_depth(deep: u32) -> u32 {
     let half = deep / 2;
-    if deep % 2 == 1 { half + (deep - half) % 2 } else { half - (deep - half) % 2 }
+    if deep % 2 == 1 { half | 1 } else { half & !1 }
 }
 
 /// A position's values by full-width searches to 0, 1, 2, ... plies, for the player to move.

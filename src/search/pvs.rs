@@ -41,7 +41,8 @@ pub(super) struct Search<'a, E: Evaluator> {
     pub stores_frontier: bool,
     pub nodes: u64,
     pub stop: Stop<'a>,
-    /// Whether the search was given up: its values are meaningless from then on, and nothing is stored.
+    /// Whether the search was given up. From then on nothing is stored, and values are meaningless, but for those that [`Self::pvs`] found
+    /// before.
     pub stopped: bool,
 }
 

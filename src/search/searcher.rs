@@ -197,8 +197,8 @@ struct Iteration {
 }
 
 impl<E: Evaluator> Search<'_, E> {
-    /// Iterative deepening, beginning after the iteration already known. Returns the last complete iteration, or what it was until the
-    /// next one, which was given up, found a better move.
+    /// Iterative deepening, beginning after the iteration already known. Returns the last complete iteration; if the next one, given up,
+    /// had found a better move, with that move's value and line.
     fn deepen(&mut self, root: &Node<E::State>, depth: u32, known: Option<Iteration>) -> Iteration {
         let mut last = known;
         let first = last.as_ref().map_or(1, |known| known.depth + 1);
@@ -208,15 +208,18 @@ impl<E: Evaluator> Search<'_, E> {
             // smaller trees: storing them here would cost 7% more nodes at ten plies.
             self.stores_frontier = next == 2 && depth == 4;
             let (score, line) = self.aspire(root, next, last.as_ref().map(|last| last.score));
-            match &mut last {
-                Some(last) if self.stopped => {
-                    if !line.is_empty() && line.first() != last.line.first() {
-                        *last = Iteration { depth: last.depth, score, line };
-                    }
-                    break;
-                }
-                last => *last = Some(Iteration { depth: next, score, line }),
+            if !self.stopped {
+                last = Some(Iteration { depth: next, score, line });
+                continue;
             }
+            // The last iteration's best move is searched first, so another one is better.
+            if let Some(last) = &mut last
+                && !line.is_empty()
+                && line.first() != last.line.first()
+            {
+                (last.score, last.line) = (score, line);
+            }
+            break;
         }
         last.expect("every search has a first iteration")
     }
