@@ -35,8 +35,8 @@ impl StrengthArguments {
 /// The option `--selectivity`.
 #[derive(Args, Clone, Copy, PartialEq, Debug)]
 pub struct SelectivityArgument {
-    /// Cut subtrees that a shallow search puts T standard deviations beyond the window (multi-ProbCut). Useful values are about 1 to
-    /// 2; smaller is faster but less reliable, `off` is full width. Needs weights calibrated by `calibrate`
+    /// Cut subtrees that a shallow search puts T standard deviations beyond the window (multi-ProbCut). Useful values are about 0.9
+    /// to 2; smaller is faster but less reliable, `off` is full width. Needs weights calibrated by `calibrate`
     #[arg(long, value_name = "T", default_value = "off", value_parser = parse_selectivity)]
     pub selectivity: Deviations,
 }

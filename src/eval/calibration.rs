@@ -14,7 +14,7 @@ pub struct DepthPair {
     pub min_empties: u8,
     /// Largest number of empty squares it holds for, at most 60.
     pub max_empties: u8,
-    /// Plies of the shallow search, at least 1.
+    /// Plies of the shallow search; 0 is the static value.
     pub shallow: u8,
     /// Plies of the deep search, more than `shallow` and at most 60.
     pub deep: u8,
@@ -42,8 +42,8 @@ impl DepthPair {
         let Self { min_empties, max_empties, shallow, deep, slope, offset, deviation } = *self;
         if min_empties > max_empties || max_empties > 60 {
             Err("its numbers of empty squares must be a range within 0 to 60")
-        } else if shallow < 1 || deep <= shallow || deep > 60 {
-            Err("its depths must be 1 to 60 plies, the shallow one smaller")
+        } else if deep <= shallow || deep > 60 {
+            Err("its depths must be at most 60 plies, the shallow one smaller")
         } else if !(slope > 0.0 && slope <= Self::MAX_SLOPE) {
             Err("its slope must be above 0 and at most 100")
         } else if !(-Self::MAX_DISCS..=Self::MAX_DISCS).contains(&offset) {
@@ -118,7 +118,6 @@ mod tests {
             (DepthPair { min_empties: 29, ..next }, "an earlier pair"),
             (DepthPair { min_empties: 40, ..next }, "a range"),
             (DepthPair { max_empties: 61, ..next }, "a range"),
-            (DepthPair { shallow: 0, ..next }, "depths"),
             (DepthPair { shallow: 4, ..next }, "depths"),
             (DepthPair { deep: 61, ..next }, "depths"),
             (DepthPair { slope: 0.0, ..next }, "slope"),

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rayon::prelude::*;
 
 use super::endgame::EndgameSolver;
+use super::probcut::shallow_depth;
 use super::searcher::Searcher;
 use crate::board::Position;
 use crate::eval::{DepthPair, Evaluator, Moments, Score};
@@ -14,8 +15,8 @@ use crate::eval::{DepthPair, Evaluator, Moments, Score};
 const GROUP_EMPTIES: u32 = 6;
 /// Empty squares from which positions are measured: with fewer, a whole search costs less than cuts would save.
 const MIN_EMPTIES: u32 = 7;
-/// The smallest depth, in plies, for which a shallow search pays.
-const MIN_DEEP_DEPTH: u32 = 3;
+/// The smallest depth, in plies, that a shallow search predicts: two plies are predicted by the static value.
+const MIN_DEEP_DEPTH: u32 = 2;
 /// Fewer positions say too little about a deviation.
 pub const MIN_POSITIONS: usize = 30;
 /// Sweeps in which [`offsets`] are solved for: those of the opening follow from those near the end over several groups.
@@ -26,13 +27,6 @@ const LOG2_ENTRIES: u32 = 18;
 /// The groups of numbers of empty squares that share parameters: smallest and largest of each, in rising order.
 pub fn groups() -> impl Iterator<Item = (u32, u32)> {
     (MIN_EMPTIES..=60).step_by(GROUP_EMPTIES as usize).map(|min| (min, (min + GROUP_EMPTIES - 1).min(60)))
-}
-
-/// The depth of the shallow search that predicts a deep one: half as deep, rounded up to an odd number or down to an even one, because
-/// odd and even depths see the tempo differently. `deep` is 2 or more.
-pub fn shallow_depth(deep: u32) -> u32 {
-    let half = deep / 2;
-    if deep % 2 == 1 { half | 1 } else { half & !1 }
 }
 
 /// A position's values by full-width searches to 0, 1, 2, ... plies, for the player to move.
@@ -273,12 +267,6 @@ mod tests {
         assert!((fit.slope - 0.5).abs() < 1e-12 && (fit.deviation - (1.0f64 / 6.0).sqrt()).abs() < 1e-12);
         assert_eq!(Fit::of(&[(0.0, 1.0), (1.0, 3.0)]), None);
         assert_eq!(Fit::of(&[(4.0, 1.0), (4.0, 3.0), (4.0, 2.0)]), None);
-    }
-
-    #[test]
-    fn shallow_depths_are_half_as_deep_and_of_equal_parity() {
-        let depths: Vec<_> = (MIN_DEEP_DEPTH..=14).map(shallow_depth).collect();
-        assert_eq!(depths, [1, 2, 3, 2, 3, 4, 5, 4, 5, 6, 7, 6]);
     }
 
     #[test]

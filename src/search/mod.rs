@@ -21,7 +21,7 @@ mod tunables;
 pub use analysis::{Analysis, Line};
 pub use endgame::EndgameSolver;
 pub use engine::Engine;
-pub use probcut::{NotCalibrated, Selectivity};
+pub use probcut::{NotCalibrated, Selectivity, shallow_depth};
 pub(crate) use searcher::Subtree;
 pub use searcher::{Searcher, TreeNode};
 pub use stop::Limits;

@@ -4,12 +4,20 @@
 //!
 //! If a shallow search says that the deep value is on one side of a bound by more than a number of standard deviations, the deep
 //! search is skipped. A [`Calibration`] holds the parameters, which [`super::calibrate`] measures; searches use them as a
-//! [`Selectivity`].
+//! [`Selectivity`]. So do late move reductions, which are surer of a move that comes late in the order by one deviation.
 
 use std::sync::Arc;
 
 use super::strength::Deviations;
+use super::tunables::LATE_DEVIATIONS;
 use crate::eval::{Calibration, DepthPair, Evaluator, Score};
+
+/// The depth of the shallow search that predicts a deep one: half as deep, rounded up to an odd number or down to an even one, because
+/// odd and even depths see the tempo differently. `deep` is 2 or more.
+pub fn shallow_depth(deep: u32) -> u32 {
+    let half = deep / 2;
+    if deep % 2 == 1 { half | 1 } else { half & !1 }
+}
 
 /// How selectively to search: the calibration of the weights, and how sure a cut has to be. Cheap to clone.
 #[derive(Clone, PartialEq, Debug)]
@@ -34,6 +42,8 @@ pub(super) struct Probe {
     slope: f32,
     offset: f32,
     margin: f32,
+    /// The margin for late moves.
+    late_margin: Score,
 }
 
 impl Selectivity {
@@ -71,6 +81,15 @@ impl Selectivity {
                 probes[slot(empties.into(), pair.deep.into())].push(probe);
             }
         }
+        for empties in 0..=60 {
+            for deep in 2..empties {
+                if probes[slot(empties, deep)].is_empty()
+                    && let Some(&below) = probes[slot(empties, deep - 2)].first()
+                {
+                    probes[slot(empties, deep)].push(Probe { shallow: shallow_depth(deep), ..below });
+                }
+            }
+        }
         let min_depth = calibration.pairs().iter().map(|pair| u32::from(pair.deep)).min().unwrap_or(u32::MAX);
         Self { probes: probes.into(), min_depth, deviations }
     }
@@ -82,10 +101,18 @@ impl Selectivity {
     }
 
     /// The shallow searches to try before a search to `depth`, the shallowest first. None if the search reaches the end of the game:
-    /// exact results stay exact.
+    /// exact results stay exact. A depth that was not measured has the parameters of the next lower one of the same parity.
     #[inline]
     pub(super) fn probes(&self, empties: u32, depth: u32) -> &[Probe] {
         if depth >= empties { &[] } else { &self.probes[slot(empties, depth)] }
+    }
+
+    /// The value at or below which a search of a late move two plies less deep says that the move is at most `alpha`, in a node that is
+    /// searched to `depth`; `None` if no value does, or the search reaches the end of the game.
+    #[inline]
+    pub(super) fn late_bound(&self, empties: u32, depth: u32, alpha: Score) -> Option<Score> {
+        let bound = alpha - self.probes(empties, depth).first()?.late_margin;
+        (bound >= Score::MIN).then_some(bound)
     }
 }
 
@@ -98,7 +125,14 @@ impl Probe {
     pub(super) fn new(pair: &DepthPair, deviations: f32) -> Self {
         let &DepthPair { shallow, slope, offset, deviation, .. } = pair;
         let unit = Score::DISC as f32;
-        Self { shallow: shallow.into(), slope, offset: offset * unit, margin: deviations * deviation * unit }
+        let late_margin = Score(((deviations - LATE_DEVIATIONS).max(0.0) * deviation * unit) as i32);
+        Self {
+            shallow: shallow.into(),
+            slope,
+            offset: offset * unit,
+            margin: deviations * deviation * unit,
+            late_margin,
+        }
     }
 
     /// A shallow value of this or more says that the deep one is above `alpha`; none if no value does.
@@ -124,6 +158,12 @@ mod tests {
         DepthPair { min_empties: 20, max_empties: 29, shallow: 2, deep: 4, slope: 1.0, offset: 0.5, deviation: 2.0 };
 
     #[test]
+    fn shallow_depths_are_half_as_deep_and_of_equal_parity() {
+        let depths: Vec<_> = (2..=14).map(shallow_depth).collect();
+        assert_eq!(depths, [0, 1, 2, 3, 2, 3, 4, 5, 4, 5, 6, 7, 6]);
+    }
+
+    #[test]
     fn bounds_are_deviations_away_from_the_window() {
         let calibration = Calibration::new(vec![PAIR]).unwrap();
         let selectivity = Selectivity::new(&calibration, 1.5);
@@ -137,6 +177,23 @@ mod tests {
         for (empties, depth) in [(19, 4), (30, 4), (25, 3), (25, 5), (25, 2), (0, 0), (60, 60)] {
             assert!(selectivity.probes(empties, depth).is_empty());
         }
+        // Half a deviation of 2 discs.
+        let alpha = Score::from_discs(5);
+        assert_eq!(selectivity.late_bound(20, 4, alpha), Some(Score::from_discs(4)));
+        assert_eq!(Selectivity::new(&calibration, 0.7).late_bound(20, 4, alpha), Some(alpha));
+        assert_eq!([(20, 3), (19, 4)].map(|(empties, depth)| selectivity.late_bound(empties, depth, alpha)), [None; 2]);
+        assert_eq!(selectivity.late_bound(20, 4, Score::MIN), None);
+    }
+
+    #[test]
+    fn depths_that_were_not_measured_have_the_parameters_of_lower_ones() {
+        let selectivity = Selectivity::new(&Calibration::new(vec![PAIR]).unwrap(), 1.0);
+        let probe = |depth| match selectivity.probes(29, depth) {
+            [probe] => Some((probe.shallow, probe.margin)),
+            _ => None,
+        };
+        assert_eq!([4, 6, 16, 28].map(probe), [2, 2, 8, 14].map(|shallow| Some((shallow, 256.0))));
+        assert_eq!([2, 5, 29, 30].map(probe), [None; 4]);
     }
 
     #[test]

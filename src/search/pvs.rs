@@ -98,16 +98,23 @@ impl<E: Evaluator> Search<'_, E> {
             let mut value = lower;
             // An open window costs no more than a null window if the children's children are leaves.
             let scout = best_move.is_some() && depth > 2;
+            let mut failed_high = None;
             if scout {
                 // If it fails high, no line is known below.
                 below.clear();
                 value = -self.null_window(&child, depth - 1, Score(-lower.0 - 1));
+                failed_high = Some(value).filter(|&value| value > lower && !self.stopped);
             }
             if !scout || (value > lower && value < beta) {
                 value = -self.pvs(&child, depth - 1, (-beta, -lower), &mut below);
             }
             if self.stopped {
-                return best;
+                // A move that failed high is better than the others, though its value is not known yet.
+                if failed_high.is_some() {
+                    line.clear();
+                    line.push(next.to);
+                }
+                return failed_high.unwrap_or(best);
             }
             if value > best {
                 (best, best_move) = (value, Some(next.to));
@@ -139,7 +146,8 @@ impl<E: Evaluator> Search<'_, E> {
             return self.frontier(node, (alpha, Score(alpha.0 + 1))).0;
         }
         if depth < self.tt_min_depth {
-            return self.search_moves(node, Entry::UNKNOWN, depth, alpha).0;
+            let bound = self.probcut(node, depth, alpha);
+            return bound.unwrap_or_else(|| self.search_moves(node, Entry::UNKNOWN, depth, alpha).0);
         }
         if depth >= STOP_MIN_DEPTH && self.should_stop() {
             return alpha;
@@ -215,7 +223,7 @@ impl<E: Evaluator> Search<'_, E> {
     }
 
     /// Which side of `alpha` the value is on, as `alpha` or one more, if a shallow search is sure enough of it. One is tried where the
-    /// static value says so too: others hardly ever succeed.
+    /// static value says so too: others hardly ever succeed. At depth 2 the static value is all.
     #[inline(never)]
     fn probcut(&mut self, node: &Node<E::State>, depth: u32, alpha: Score) -> Option<Score> {
         let probes = self.selectivity?.probes(node.position.empties(), depth);
@@ -229,13 +237,13 @@ impl<E: Evaluator> Search<'_, E> {
     fn probe(&mut self, node: &Node<E::State>, probe: &Probe, alpha: Score, value: Score) -> Option<Score> {
         if let Some(bound) = probe.high(alpha)
             && value >= bound
-            && self.null_window(node, probe.shallow, bound - Score(1)) >= bound
+            && (probe.shallow == 0 || self.null_window(node, probe.shallow, bound - Score(1)) >= bound)
         {
             return Some(alpha + Score(1));
         }
         if let Some(bound) = probe.low(alpha)
             && value <= bound
-            && self.null_window(node, probe.shallow, bound) <= bound
+            && (probe.shallow == 0 || self.null_window(node, probe.shallow, bound) <= bound)
         {
             return Some(alpha);
         }
@@ -305,7 +313,7 @@ impl<E: Evaluator> Search<'_, E> {
             return self.split(node, &mut moves, depth, alpha, best);
         }
         while let Some(next) = pick(&mut moves) {
-            let value = self.null_window_child(node, &next, depth, alpha);
+            let value = self.listed_child(node, &next, moves.picked(), depth, alpha);
             if value > best.0 {
                 best = (value, Some(next.to));
                 if value > alpha {
@@ -323,6 +331,30 @@ impl<E: Evaluator> Search<'_, E> {
         -self.null_window(&child, depth - 1, Score(-alpha.0 - 1))
     }
 
+    /// [`Self::null_window_child`] of the move picked as the `number`th. In a selective search late moves are searched two plies less
+    /// deep first (late move reductions), and to the full depth only if that does not say surely enough that they are no better.
+    #[inline]
+    fn listed_child(
+        &mut self,
+        node: &Node<E::State>,
+        next: &ListedMove,
+        number: usize,
+        depth: u32,
+        alpha: Score,
+    ) -> Score {
+        if number > SORTED_MOVES
+            && depth >= EVAL_ORDER_MIN_DEPTH
+            && let Some(selectivity) = self.selectivity
+            && let Some(bound) = selectivity.late_bound(node.position.empties(), depth, alpha)
+        {
+            let value = self.null_window_child(node, next, depth - 2, bound);
+            if value <= bound {
+                return value + (alpha - bound);
+            }
+        }
+        self.null_window_child(node, next, depth, alpha)
+    }
+
     /// Searches scored moves on all threads once a first one has been searched.
     #[cold]
     fn split(
@@ -338,6 +370,7 @@ impl<E: Evaluator> Search<'_, E> {
         {
             best = (self.null_window_child(node, &first, depth, alpha), Some(first.to));
         }
+        let picked = moves.picked();
         let rest: ArrayVec<_, MAX_MOVES> = std::iter::from_fn(|| pick(moves)).collect();
         let (value, Some(to)) = best else { return best };
         if value > alpha || rest.is_empty() {
@@ -345,8 +378,8 @@ impl<E: Evaluator> Search<'_, E> {
         }
         let outcome = SplitPoint::new(&rest, alpha.0, (value.0, to), &self.stop).run(self.threads, |point| {
             let mut worker = Search { nodes: 0, stop: point.stop(), ..*self };
-            while let Some(next) = point.next_move() {
-                let value = worker.null_window_child(node, next, depth, alpha);
+            while let Some((place, next)) = point.next_move() {
+                let value = worker.listed_child(node, next, picked + place + 1, depth, alpha);
                 if worker.stopped {
                     break;
                 }

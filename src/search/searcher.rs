@@ -103,8 +103,8 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     }
 
     /// [`Self::search`], given up soon after `stop` is set: the result, with its depth, is then that of the last complete iteration; but
-    /// if the next one had found a better move by then, value and line are those of that move. Iterations to less than five plies are
-    /// always completed; they take hardly any time.
+    /// if the next one had found a better move by then, value and line are those of that move, or a lower bound and the move alone if it had
+    /// only failed high. Iterations to less than five plies are always completed; they take hardly any time.
     pub fn search_until(&mut self, position: &Position, depth: u32, stop: &AtomicBool) -> Analysis {
         self.search_with(position, depth, Stop::new(stop))
     }

@@ -41,9 +41,13 @@ impl<'a> SplitPoint<'a> {
         Stop { outer: Some(self.outer), max_nodes: self.outer.max_nodes, ..Stop::new(&self.cutoff) }
     }
 
-    /// A move for a thread to search, until none is left or the node is cut off.
-    pub fn next_move(&self) -> Option<&'a ListedMove> {
-        if self.stop().is_set() { None } else { self.moves.get(self.next.fetch_add(1, Relaxed)) }
+    /// A move for a thread to search, with its place among the moves, until none is left or the node is cut off.
+    pub fn next_move(&self) -> Option<(usize, &'a ListedMove)> {
+        if self.stop().is_set() {
+            return None;
+        }
+        let place = self.next.fetch_add(1, Relaxed);
+        Some((place, self.moves.get(place)?))
     }
 
     /// Records the value of a move whose search was completed.

@@ -9,6 +9,10 @@ pub(super) const ASPIRATION: Score = Score(3 * Score::DISC);
 /// Number of moves of a midgame node that are picked in order of their scores. If these did not raise alpha, usually none does.
 pub(super) const SORTED_MOVES: usize = 4;
 
+/// How many standard deviations of ProbCut's margin a move that comes later than these is spared. Without any late move reductions a search
+/// is 43 +- 26 Elo weaker at equal nodes.
+pub(super) const LATE_DEVIATIONS: f32 = 1.0;
+
 /// Depth, in plies, from which midgame nodes look at the stop flag. Shallower searches are quick and always completed, so a stopped
 /// search still has an answer.
 pub(super) const STOP_MIN_DEPTH: u32 = 4;

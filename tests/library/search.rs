@@ -478,7 +478,9 @@ fn a_stopped_search_answers_with_its_last_complete_iteration_or_a_better_move() 
                         -searcher.search(&position.play(to), found.depth + 1).score
                     };
                     let [new, old] = [&found, complete].map(|analysis| value(analysis.best.unwrap()));
-                    assert!(found.score == new && new > old, "{part}: {found:?}, {complete:?}");
+                    // A move that only failed high has a lower bound, and no line.
+                    let bound = found.pv.len() == 1 && found.score < new;
+                    assert!((found.score == new || bound) && new > old, "{part}: {found:?}, {complete:?}");
                 }
                 assert!(found.best.is_some_and(|to| position.moves() & to.bit() != 0), "{part}: {found:?}");
                 assert_eq!(engine.analyse(&position).score, whole.score, "{part} on {threads} threads");

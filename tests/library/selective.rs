@@ -6,8 +6,8 @@ use crate::helpers::{Constant, random_positions};
 use flipside::board::Position;
 use flipside::eval::{Calibration, DepthPair, Evaluator, MobilityEvaluator, Score};
 use flipside::record::lines::parse_positions;
-use flipside::search::calibrate::{Values, fit_exact_pairs, fit_pairs, search_all, shallow_depth, solve_all};
-use flipside::search::{Analysis, EndgameSolver, Searcher, Selectivity};
+use flipside::search::calibrate::{Values, fit_exact_pairs, fit_pairs, search_all, solve_all};
+use flipside::search::{Analysis, EndgameSolver, Searcher, Selectivity, shallow_depth};
 
 /// Every deep value is `offset` discs above the shallow one, with a standard deviation of `deviation`: at 1 to 60 empties, to depth 10.
 fn calibration(offset: f32, deviation: f32) -> Calibration {
@@ -20,7 +20,7 @@ fn calibration(offset: f32, deviation: f32) -> Calibration {
         offset,
         deviation,
     };
-    Calibration::new((3..=10).map(pair).collect()).unwrap()
+    Calibration::new((2..=10).map(pair).collect()).unwrap()
 }
 
 fn midgame() -> Vec<Position> {

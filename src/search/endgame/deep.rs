@@ -151,7 +151,7 @@ impl<E: Evaluator> Search<'_, E> {
         let point = SplitPoint::new(&moves, alpha, best, &self.midgame.stop);
         let outcome = point.run(shared.own_tables.len(), |point| {
             let mut worker = shared.search(point.stop());
-            while let Some(entry) = point.next_move() {
+            while let Some((_, entry)) = point.next_move() {
                 let value = worker.deep_child(node, entry, alpha, odd);
                 if worker.stopped() {
                     break;
