@@ -12,11 +12,16 @@ use flipside::weights::WeightFile;
 
 use crate::support::*;
 
-/// A run of four generations of 128 games, which learns from all of them.
+/// A run of four generations of 128 games.
 fn trained(folder: &Path) -> PathBuf {
+    trained_since(folder, 1)
+}
+
+/// [`trained`], with weights from the games of generation `since` and later ones.
+fn trained_since(folder: &Path, since: u32) -> PathBuf {
     fs::write(folder.join("small.toml"), SMALL_SET).unwrap();
     let config = include_str!("../miniature.toml").replace("games = 2100", "games = 128");
-    let config = config.replace("since = 1, ", "");
+    let config = config.replace("since = 1", &format!("since = {since}"));
     fs::write(folder.join("config.toml"), config).unwrap();
     let mut command = program();
     command.current_dir(folder).args(["train", "--run", "run", "--preset", "quick", "--config", "config.toml"]);
@@ -94,7 +99,7 @@ fn a_run_that_is_what_it_should_be_is_proved_whether_it_has_ended_or_not() {
 #[test]
 fn games_that_the_run_would_not_have_played_are_named() {
     let folder = tempfile::tempdir().unwrap();
-    let run = trained(folder.path());
+    let run = trained_since(folder.path(), 0);
     // The second frame of the first generation, whose weights know nothing yet, is replaced by games of another seed.
     let config = StoredRun::read(&run).unwrap().config;
     let mut file = GamesReader::open(games_file(&run, 0)).unwrap();
