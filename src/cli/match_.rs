@@ -94,10 +94,9 @@ impl MatchArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let players = &[self.first.clone(), self.second.clone()];
         let limits = self.external.limits(&PlayerChoice::programs(players))?;
-        PlayerChoice::check_used(players, self.strength.strength())?;
+        PlayerChoice::check_used(players, self.strength)?;
         let mut shelf = Shelf::default();
-        let [first, second] =
-            [&players[0], &players[1]].map(|player| player.load(self.strength.strength(), limits, &mut shelf));
+        let [first, second] = [&players[0], &players[1]].map(|player| player.load(self.strength, limits, &mut shelf));
         let (first, second) = (first?, second?);
         let (openings, settings) = self.openings.select(self.pairs, session)?;
         let cards = [&first, &second].map(|player| player.card.clone());

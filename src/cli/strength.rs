@@ -26,9 +26,20 @@ pub struct StrengthArguments {
 }
 
 impl StrengthArguments {
-    /// What they mean.
+    /// As if they were typed.
+    pub fn new(depth: u32, selective: SelectivityArgument, exact_empties: u32) -> Self {
+        Self { depth, selective, exact_empties }
+    }
+
+    /// The strength of searches to a depth.
     pub fn strength(&self) -> Strength {
-        Strength { depth: self.depth, selectivity: self.selective.selectivity, exact_empties: self.exact_empties }
+        let selectivity = self.selective.at_a_depth();
+        Strength { depth: self.depth, selectivity, exact_empties: self.exact_empties }
+    }
+
+    /// The selectivity typed.
+    pub fn selectivity(&self) -> Option<Deviations> {
+        self.selective.selectivity
     }
 }
 
@@ -37,8 +48,16 @@ impl StrengthArguments {
 pub struct SelectivityArgument {
     /// Cut subtrees that a shallow search puts T standard deviations beyond the window (multi-ProbCut). Useful values are about 0.9
     /// to 2; smaller is faster but less reliable, `off` is full width. Needs weights calibrated by `calibrate`
-    #[arg(long, value_name = "T", default_value = "off", value_parser = parse_selectivity)]
-    pub selectivity: Deviations,
+    /// [default: off; with a limit of time or nodes 0.9, if the weights are calibrated]
+    #[arg(long, value_name = "T", value_parser = parse_selectivity)]
+    selectivity: Option<Deviations>,
+}
+
+impl SelectivityArgument {
+    /// The selectivity of searches to a depth.
+    pub fn at_a_depth(self) -> Deviations {
+        self.selectivity.flatten()
+    }
 }
 
 /// A selectivity as typed: a number of standard deviations, or `off`.

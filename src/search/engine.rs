@@ -10,7 +10,7 @@ use super::probcut::{NotCalibrated, Selectivity};
 use super::searcher::{Searcher, Subtree};
 use super::split::thread_pool;
 use super::stop::{Limits, Stop};
-use super::strength::Strength;
+use super::strength::{Deviations, Strength};
 use super::tunables::{SOLVE_CHANCE, SOLVE_NODES, SOLVE_SHARE};
 use crate::board::{Position, Square};
 use crate::eval::Evaluator;
@@ -22,6 +22,8 @@ pub struct Engine<'e, E: Evaluator> {
     strength: Strength,
     searcher: Searcher<'e, E>,
     solver: EndgameSolver<'e, E>,
+    /// The selectivity of searches within limits of time or nodes.
+    limited: Deviations,
     /// Nodes per second of the last [`Self::analyse_within`]; 0 before the first.
     speed: f64,
 }
@@ -38,7 +40,13 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         let mut searcher = Searcher::new(evaluator, log2_entries);
         searcher.set_selectivity(Selectivity::of(evaluator, strength.selectivity)?);
         let solver = EndgameSolver::with_evaluator(evaluator, log2_entries);
-        Ok(Self { strength, searcher, solver, speed: 0.0 })
+        Ok(Self { strength, searcher, solver, limited: strength.selectivity, speed: 0.0 })
+    }
+
+    /// Makes searches within limits of time or nodes as selective as is strongest, whatever the strength says, if the evaluator is
+    /// calibrated.
+    pub fn selective_within_limits(self) -> Self {
+        Self { limited: Selectivity::within_limits(self.searcher.evaluator()), ..self }
     }
 
     /// Lets `threads` threads think about a position together.
@@ -108,6 +116,7 @@ impl<'e, E: Evaluator> Engine<'e, E> {
             left.time = limits.time.map(|time| time.saturating_sub(begin.elapsed()));
             left.nodes = limits.nodes.map(|nodes| nodes.saturating_sub(visited));
         }
+        self.searcher.select(if limits.is_open() { self.limited } else { self.strength.selectivity });
         let found = self.searcher.search_with(position, self.depth(limits), Stop::after(1.0, &left));
         Analysis { nodes: visited + found.nodes, ..found }
     }

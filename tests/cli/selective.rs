@@ -133,6 +133,22 @@ fn searches_and_matches_are_selective_on_demand() {
 }
 
 #[test]
+fn players_with_a_limit_are_selective_by_default() {
+    let folder = tempfile::tempdir().unwrap();
+    let limited = |players: [&str; 2], options: &[&str]| {
+        let log = folder.path().join(format!("{}.jsonl", players[1])).display().to_string();
+        let few = ["--pairs", "1", "--games", &log, "-q"];
+        stdout(&[&["match", players[0], players[1]], &few[..], options].concat(), "");
+        let games = fs::read_to_string(&log).unwrap();
+        let settings = games.match_indices("\"selectivity\":").map(|(at, name)| &games[at + name.len()..]);
+        settings.map(|rest| rest[..rest.find([',', '}']).unwrap()].to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(limited(["default:nodes=500", "mobility:nodes=500"], &[]), ["0.9", "\"off\""]);
+    assert_eq!(limited(["default", "default:nodes=500,selectivity=off"], &[]), ["\"off\"", "\"off\""]);
+    assert_eq!(limited(["default:nodes=400", "default:nodes=500"], &["--selectivity", "1.5"]), ["1.5", "1.5"]);
+}
+
+#[test]
 fn selectivity_without_parameters_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let plain = constant_weights(folder.path(), 1).display().to_string();

@@ -7,7 +7,8 @@ use flipside::board::Position;
 use flipside::eval::{Calibration, DepthPair, Evaluator, MobilityEvaluator, Score};
 use flipside::record::lines::parse_positions;
 use flipside::search::calibrate::{Values, fit_exact_pairs, fit_pairs, search_all, solve_all};
-use flipside::search::{Analysis, EndgameSolver, Searcher, Selectivity, shallow_depth};
+use flipside::search::{Analysis, EndgameSolver, Engine, Limits, Searcher, Selectivity, Strength, shallow_depth};
+use flipside::weights::WeightFile;
 
 /// Every deep value is `offset` discs above the shallow one, with a standard deviation of `deviation`: at 1 to 60 empties, to depth 10.
 fn calibration(offset: f32, deviation: f32) -> Calibration {
@@ -129,6 +130,22 @@ fn a_calibrated_search_is_smaller_and_close_to_the_full_one() {
     }
     assert!(nodes * 10 < full_nodes * 9, "{nodes} nodes of {full_nodes}");
     assert!(error * 20.0 < spread, "squares of errors {error}, of values {spread}");
+}
+
+#[test]
+fn searches_within_limits_are_selective_if_wanted_and_possible() {
+    let (calibrated, position) = (WeightFile::embedded().evaluator().unwrap(), Position::START);
+    let within = Limits { nodes: Some(2_000), ..Limits::NONE };
+    let engine = || Engine::new(&calibrated, Strength::new(4, 0), 12).unwrap();
+    assert_eq!(engine().analyse_within(&position, &within).selectivity, None);
+    let mut by_limits = engine().selective_within_limits();
+    for _ in 0..2 {
+        assert_eq!(by_limits.analyse_within(&position, &within).selectivity, Some(0.9));
+        // What a selective search left in the table does not count at full width.
+        assert_eq!(by_limits.analyse(&position), engine().analyse(&position));
+    }
+    let mut mobility = Engine::new(&MobilityEvaluator, Strength::new(4, 0), 12).unwrap().selective_within_limits();
+    assert_eq!(mobility.analyse_within(&position, &within).selectivity, None);
 }
 
 #[test]

@@ -19,7 +19,7 @@ use super::player::{PlayerChoice, PlayerMaker, Shelf};
 use super::results::FormatArgument;
 use super::session::Session;
 use super::signals::stop_on_signals;
-use super::strength::{DEFAULT, SelectivityArgument};
+use super::strength::{DEFAULT, SelectivityArgument, StrengthArguments};
 use flipside::arena::{GameLog, GameLogError, League, LeagueEvent, Pair, PairPoints, Tally, gauntlet, round_robin};
 use flipside::board::Transcript;
 use flipside::search::Strength;
@@ -123,8 +123,8 @@ impl LeagueArguments {
         end.and(self.format.to(out).object(&Report { complete, leagues: &tables }))
     }
 
-    fn strength(&self, depth: u32) -> Strength {
-        Strength { depth, selectivity: self.selective.selectivity, exact_empties: self.exact_empties }
+    fn strength(&self, depth: u32) -> StrengthArguments {
+        StrengthArguments::new(depth, self.selective, self.exact_empties)
     }
 
     fn roster(&self) -> Result<Roster, CliError> {

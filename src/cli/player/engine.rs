@@ -52,7 +52,10 @@ impl EngineArguments {
         evaluator: &'e AnyEvaluator,
         session: &Session,
     ) -> Result<Engine<'e, AnyEvaluator>, CliError> {
-        let engine = own_engine(evaluator, self.strength(), self.log2_hash);
+        let mut engine = own_engine(evaluator, self.strength(), self.log2_hash);
+        if self.strength.selectivity().is_none() {
+            engine = engine.selective_within_limits();
+        }
         start_threads(session.threads, |threads| engine.with_threads(threads))
     }
 }

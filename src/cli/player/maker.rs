@@ -8,14 +8,14 @@ use super::shelf::Shelf;
 use super::typed::{OwnPlayer, PlayerChoice};
 use crate::cli::error::CliError;
 use crate::cli::evaluator::{Loaded, own_engine};
-use crate::cli::strength::setting;
+use crate::cli::strength::{StrengthArguments, setting};
 use flipside::arena::{Player, PlayerError, SearchPlayer};
 use flipside::board::{Diagram, Square};
 use flipside::book::{BookPlayer, BookUse};
 use flipside::protocol::{ExternalSpec, ProcessLimits};
 use flipside::record::MoveNote;
 use flipside::record::log::{PlayerCard, Settings};
-use flipside::search::{Limits, Strength};
+use flipside::search::{Limits, Selectivity, Strength};
 use flipside::weights::Provenance;
 
 /// What every thread makes its player from.
@@ -45,7 +45,12 @@ impl PlayerChoice {
     ///
     /// # Errors
     /// What is wrong with the weight file.
-    pub fn load(&self, strength: Strength, limits: ProcessLimits, shelf: &mut Shelf) -> Result<PlayerMaker, CliError> {
+    pub fn load(
+        &self,
+        strength: StrengthArguments,
+        limits: ProcessLimits,
+        shelf: &mut Shelf,
+    ) -> Result<PlayerMaker, CliError> {
         let (kind, settings) = match self {
             Self::Own(player) => player.load(strength, shelf)?,
             Self::External(choice) => {
@@ -59,14 +64,19 @@ impl PlayerChoice {
 }
 
 impl OwnPlayer {
-    fn load(&self, strength: Strength, shelf: &mut Shelf) -> Result<(PlayerKind, Settings), CliError> {
+    fn load(&self, typed: StrengthArguments, shelf: &mut Shelf) -> Result<(PlayerKind, Settings), CliError> {
         let limits = Limits { time: self.time, nodes: self.nodes, ..Limits::NONE };
-        let strength = Strength {
-            depth: self.depth.unwrap_or(if limits.is_open() { Strength::MAX_DEPTH } else { strength.depth }),
-            selectivity: self.selectivity.unwrap_or(strength.selectivity),
-            exact_empties: self.exact.unwrap_or(strength.exact_empties),
-        };
         let loaded = shelf.get(&self.evaluator)?;
+        let at_a_depth = typed.strength();
+        let (depth, selectivity) = match limits.is_open() {
+            true => (Strength::MAX_DEPTH, Selectivity::within_limits(&loaded.evaluator)),
+            false => (at_a_depth.depth, at_a_depth.selectivity),
+        };
+        let strength = Strength {
+            depth: self.depth.unwrap_or(depth),
+            selectivity: self.selectivity.or(typed.selectivity()).unwrap_or(selectivity),
+            exact_empties: self.exact.unwrap_or(at_a_depth.exact_empties),
+        };
         self.evaluator.check_calibrated(&loaded.evaluator, strength.selectivity)?;
         let mut settings = Settings::from([
             ("program".into(), Provenance::of_this_program("").build().into()),

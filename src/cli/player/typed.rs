@@ -9,7 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::evaluator::EvaluatorChoice;
 use crate::cli::external::ExternalChoice;
 use crate::cli::input::{parse_discs, parse_move_time};
-use crate::cli::strength::{DEFAULT, parse_selectivity};
+use crate::cli::strength::{DEFAULT, StrengthArguments, parse_selectivity};
 use crate::cli::with_book::ChoiceName;
 use flipside::book::Choice;
 use flipside::search::{Deviations, Strength};
@@ -142,7 +142,8 @@ impl PlayerChoice {
     ///
     /// # Errors
     /// Every player has its own, or is another program.
-    pub fn check_used(players: &[Self], strength: Strength) -> Result<(), CliError> {
+    pub fn check_used(players: &[Self], typed: StrengthArguments) -> Result<(), CliError> {
+        let strength = typed.strength();
         let check = |option: &str, given: bool, own: &str, takes: fn(&OwnPlayer) -> bool| {
             let is_used = players.iter().any(|player| matches!(player, Self::Own(player) if takes(player)));
             if !given || is_used {
@@ -153,7 +154,7 @@ impl PlayerChoice {
         check("--depth", strength.depth != DEFAULT.depth, "a depth, time or nodes", |player| {
             player.depth.is_none() && player.time.is_none() && player.nodes.is_none()
         })?;
-        check("--selectivity", strength.selectivity != DEFAULT.selectivity, "a `selectivity=`", |player| {
+        check("--selectivity", typed.selectivity().is_some(), "a `selectivity=`", |player| {
             player.selectivity.is_none()
         })?;
         check("--exact-empties", strength.exact_empties != DEFAULT.exact_empties, "an `exact=`", |player| {
