@@ -222,8 +222,7 @@ impl<E: Evaluator> Search<'_, E> {
         self.table.store(slot, entry);
     }
 
-    /// Which side of `alpha` the value is on, as `alpha` or one more, if a shallow search is sure enough of it. One is tried where the
-    /// static value says so too: others hardly ever succeed. At depth 2 the static value is all.
+    /// Which side of `alpha` the value is on, as `alpha` or one more, if a probe is sure enough of it.
     #[inline(never)]
     fn probcut(&mut self, node: &Node<E::State>, depth: u32, alpha: Score) -> Option<Score> {
         let probes = self.selectivity?.probes(node.position.empties(), depth);
@@ -234,7 +233,9 @@ impl<E: Evaluator> Search<'_, E> {
         probes.iter().find_map(|probe| self.probe(node, probe, alpha, value))
     }
 
-    fn probe(&mut self, node: &Node<E::State>, probe: &Probe, alpha: Score, value: Score) -> Option<Score> {
+    /// Which side of `alpha` the value is on, as `alpha` or one more, if the shallow search of a probe is sure enough of it. It is tried
+    /// where the static value `value` says so too: others hardly ever succeed. With a shallow depth of 0 the static value is all.
+    pub fn probe(&mut self, node: &Node<E::State>, probe: &Probe, alpha: Score, value: Score) -> Option<Score> {
         if let Some(bound) = probe.high(alpha)
             && value >= bound
             && (probe.shallow == 0 || self.null_window(node, probe.shallow, bound - Score(1)) >= bound)

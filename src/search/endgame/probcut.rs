@@ -65,12 +65,8 @@ impl<E: Evaluator> Search<'_, E> {
         let probe = self.shared.probes[usize::from(self.shared.trust) - 1][empties as usize];
         // Values are whole discs, so each is above or below this.
         let middle = Score::from_discs(alpha) + Score(Score::DISC / 2);
-        if node.leaf(self.midgame.evaluator) >= middle {
-            let bound = probe.high(middle)?;
-            (self.midgame.null_window(node, probe.shallow, bound - Score(1)) >= bound).then_some((alpha + 2) & !1)
-        } else {
-            let bound = probe.low(middle)?;
-            (self.midgame.null_window(node, probe.shallow, bound) <= bound).then_some(alpha & !1)
-        }
+        let value = node.leaf(self.midgame.evaluator);
+        let bound = self.midgame.probe(node, &probe, middle, value)?;
+        Some(if bound > middle { (alpha + 2) & !1 } else { alpha & !1 })
     }
 }
