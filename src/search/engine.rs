@@ -46,7 +46,7 @@ impl<'e, E: Evaluator> Engine<'e, E> {
     /// Makes searches within limits of time or nodes as selective as is strongest, whatever the strength says, if the evaluator is
     /// calibrated.
     pub fn selective_within_limits(self) -> Self {
-        Self { limited: Selectivity::within_limits(self.searcher.evaluator()), ..self }
+        Self { limited: Selectivity::within_limits(self.searcher.evaluator), ..self }
     }
 
     /// Lets `threads` threads think about a position together.

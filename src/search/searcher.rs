@@ -22,7 +22,7 @@ use crate::eval::{Evaluator, Score};
 /// Searches positions with one evaluator, keeping what it found about earlier positions in its table.
 #[derive(Debug)]
 pub struct Searcher<'e, E: Evaluator> {
-    evaluator: &'e E,
+    pub(super) evaluator: &'e E,
     table: Table<Single>,
     tt_min_depth: u32,
     killers: Killers,
@@ -61,11 +61,6 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     /// [`Self::with_threads`] with threads that exist.
     pub(super) fn with_pool(self, pool: Option<Arc<ThreadPool>>) -> Self {
         Self { pool, ..self }
-    }
-
-    /// What it searches with.
-    pub(super) fn evaluator(&self) -> &'e E {
-        self.evaluator
     }
 
     /// Forgets all earlier positions: from then on it searches like a new searcher.

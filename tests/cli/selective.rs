@@ -5,6 +5,7 @@ use std::path::Path;
 
 use flipside::pattern::{Layout, Scalar};
 use flipside::weights::WeightFile;
+use serde_json::{Value, json};
 
 use crate::support::*;
 
@@ -140,12 +141,12 @@ fn players_with_a_limit_are_selective_by_default() {
         let few = ["--pairs", "1", "--games", &log, "-q"];
         stdout(&[&["match", players[0], players[1]], &few[..], options].concat(), "");
         let games = fs::read_to_string(&log).unwrap();
-        let settings = games.match_indices("\"selectivity\":").map(|(at, name)| &games[at + name.len()..]);
-        settings.map(|rest| rest[..rest.find([',', '}']).unwrap()].to_owned()).collect::<Vec<_>>()
+        let lines = games.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.filter_map(|line| line.pointer("/player/settings/selectivity").cloned()).collect::<Vec<_>>()
     };
-    assert_eq!(limited(["default:nodes=500", "mobility:nodes=500"], &[]), ["0.9", "\"off\""]);
-    assert_eq!(limited(["default", "default:nodes=500,selectivity=off"], &[]), ["\"off\"", "\"off\""]);
-    assert_eq!(limited(["default:nodes=400", "default:nodes=500"], &["--selectivity", "1.5"]), ["1.5", "1.5"]);
+    assert_eq!(limited(["default:nodes=500", "mobility:nodes=500"], &[]), [json!(0.9), json!("off")]);
+    assert_eq!(limited(["default", "default:nodes=500,selectivity=off"], &[]), ["off", "off"]);
+    assert_eq!(limited(["default:nodes=400", "default:nodes=500"], &["--selectivity", "1.5"]), [1.5, 1.5]);
 }
 
 #[test]

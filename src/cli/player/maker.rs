@@ -70,7 +70,7 @@ impl OwnPlayer {
         let at_a_depth = typed.strength();
         let (depth, selectivity) = match limits.is_open() {
             true => (Strength::MAX_DEPTH, Selectivity::within_limits(&loaded.evaluator)),
-            false => (at_a_depth.depth, at_a_depth.selectivity),
+            false => (at_a_depth.depth, None),
         };
         let strength = Strength {
             depth: self.depth.unwrap_or(depth),
