@@ -19,7 +19,7 @@ pub struct StrengthArguments {
     #[command(flatten)]
     selective: SelectivityArgument,
 
-    /// Solve positions with at most N empty squares
+    /// Solve positions with at most N empty squares; with a limit of time or nodes, all that it allows
     #[arg(long, alias = "exact", default_value_t = DEFAULT.exact_empties, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
     exact_empties: u32,

@@ -35,6 +35,9 @@ const COMMANDS: [&str; 20] = [
     "version",
 ];
 
+/// Empty squares from which most games are solved with a clock, so that later moves take hardly any time.
+const SOLVED_EMPTIES: u32 = 20;
+
 /// Limit in bytes of an SGF file.
 const MAX_SGF: u64 = 1 << 20;
 
@@ -210,8 +213,7 @@ impl<E: Engine> Session<'_, E> {
         let best = if diagram.position.moves() == 0 {
             None
         } else {
-            let (empties, exact_empties) = (diagram.position.empties(), self.engine.strength().exact_empties);
-            let time = if play { self.clock.allowance(side, empties, exact_empties) } else { None };
+            let time = if play { self.clock.allowance(side, diagram.position.empties()) } else { None };
             let limits = Limits { time, stop: self.hurry.flag(), ..Limits::NONE };
             self.engine.choose(&diagram, &limits).best
         };
@@ -313,11 +315,11 @@ impl Clock {
     }
 
     /// The time for the next move with `empties` empty squares, or `None` without a limit. Time for the whole game is spent mostly before
-    /// `exact_empties`: moves after the first solve need little.
-    fn allowance(&self, side: Side, empties: u32, exact_empties: u32) -> Option<Duration> {
+    /// [`SOLVED_EMPTIES`]: moves after the first solve need little.
+    fn allowance(&self, side: Side, empties: u32) -> Option<Duration> {
         let Budget { time, moves, overtime } = self.left[side as usize]?;
         let (moves, overtime) = match moves {
-            0 => (empties.saturating_sub(exact_empties).div_ceil(2).max(2), overtime),
+            0 => (empties.saturating_sub(SOLVED_EMPTIES).div_ceil(2).max(2), overtime),
             moves => (moves, Duration::ZERO),
         };
         Some((time / moves).saturating_add(overtime).mul_f64(0.9))

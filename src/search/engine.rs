@@ -1,17 +1,15 @@
 //! The engine: searches, and solves when few squares are empty.
 
-use std::time::Instant;
-
 use rayon::ThreadPoolBuildError;
 
 use super::analysis::Analysis;
-use super::endgame::EndgameSolver;
+use super::endgame::{EndgameSolver, GivenUp};
 use super::probcut::{NotCalibrated, Selectivity};
 use super::searcher::{Searcher, Subtree};
 use super::split::thread_pool;
 use super::stop::{Limits, Stop};
 use super::strength::{Deviations, Strength};
-use super::tunables::{SOLVE_CHANCE, SOLVE_NODES, SOLVE_SHARE};
+use super::tunables::SOLVED_PLIES;
 use crate::board::{Position, Square};
 use crate::eval::Evaluator;
 
@@ -24,8 +22,6 @@ pub struct Engine<'e, E: Evaluator> {
     solver: EndgameSolver<'e, E>,
     /// The selectivity of searches within limits of time or nodes.
     limited: Deviations,
-    /// Nodes per second of the last [`Self::analyse_within`]; 0 before the first.
-    speed: f64,
 }
 
 impl<'e, E: Evaluator> Engine<'e, E> {
@@ -40,7 +36,7 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         let mut searcher = Searcher::new(evaluator, log2_entries);
         searcher.set_selectivity(Selectivity::of(evaluator, strength.selectivity)?);
         let solver = EndgameSolver::with_evaluator(evaluator, log2_entries);
-        Ok(Self { strength, searcher, solver, limited: strength.selectivity, speed: 0.0 })
+        Ok(Self { strength, searcher, solver, limited: strength.selectivity })
     }
 
     /// Makes searches within limits of time or nodes as selective as is strongest, whatever the strength says, if the evaluator is
@@ -68,14 +64,12 @@ impl<'e, E: Evaluator> Engine<'e, E> {
     pub fn forget(&mut self) {
         self.searcher.forget();
         self.solver.forget();
-        self.speed = 0.0;
     }
 
     /// [`Self::forget`] all but what is in a subtree of this engine.
     pub(crate) fn forget_all_but(&mut self, subtree: &Subtree) {
         self.searcher.forget_all_but(subtree);
         self.solver.forget();
-        self.speed = 0.0;
     }
 
     /// Puts into `subtree` what the last search knows about a position after its root, and nothing else. Solving leaves no subtree.
@@ -88,14 +82,43 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         self.analyse_within(position, &Limits::NONE)
     }
 
-    /// [`Self::analyse`] within limits. When stopped or at a limit, it returns the deepest search it completed. Positions that can hardly
-    /// be solved within the limits are only searched.
+    /// [`Self::analyse`] within limits. When stopped or at a limit, it returns the deepest search it completed. If only time or nodes limit
+    /// the depth, searches come first, then the solver, whose selective passes count as searches to the end of the game; but at full
+    /// width they do not.
     pub fn analyse_within(&mut self, position: &Position, limits: &Limits<'_>) -> Analysis {
-        let begin = Instant::now();
-        let analysis = self.solve_or_search(position, limits, begin);
-        // A coarse clock may not have moved.
-        self.speed = analysis.nodes as f64 / begin.elapsed().as_secs_f64().max(1e-9);
-        analysis
+        if !limits.is_open() {
+            return self.analyse_to_a_depth(position, limits);
+        }
+        let (stop, empties, depth) = (Stop::at(limits), position.empties(), self.depth(limits));
+        let to_the_end = empties <= depth.max(self.strength.exact_empties);
+        // At full width half the plies take about as long as the solver does.
+        let left = self.limited.map_or(empties / 4 * 2, |_| SOLVED_PLIES);
+        let first = if to_the_end { depth.min(empties.saturating_sub(left)) } else { depth };
+        self.searcher.select(self.limited);
+        let found = self.searcher.search_with(position, first, stop);
+        if !to_the_end || found.depth < first || stop.is_set_at(found.nodes) {
+            return found;
+        }
+        let left = Stop { max_nodes: stop.max_nodes - found.nodes, ..stop };
+        let (nodes, solved) = match self.solver.solve_line_with(*position, left) {
+            Ok(solved) => (solved.nodes, Some(solved)),
+            Err(GivenUp { nodes, selective }) => (nodes, selective.filter(|_| self.limited.is_some())),
+        };
+        let nodes = found.nodes + nodes;
+        Analysis { nodes, ..solved.unwrap_or(found) }
+    }
+
+    fn analyse_to_a_depth(&mut self, position: &Position, limits: &Limits<'_>) -> Analysis {
+        let mut visited = 0;
+        if position.empties() <= self.strength.exact_empties {
+            match self.solver.solve_line_with(*position, Stop::at(limits)) {
+                Ok(solved) => return solved,
+                Err(given_up) => visited = given_up.nodes,
+            }
+        }
+        self.searcher.select(self.strength.selectivity);
+        let found = self.searcher.search_until(position, self.depth(limits), limits.stop);
+        Analysis { nodes: visited + found.nodes, ..found }
     }
 
     /// [`Self::analyse_within`] for the choice of a move: with a limit of time, an only move is searched one ply, whatever the limits.
@@ -104,32 +127,6 @@ impl<'e, E: Evaluator> Engine<'e, E> {
             return self.searcher.search(position, 1);
         }
         self.analyse_within(position, limits)
-    }
-
-    fn solve_or_search(&mut self, position: &Position, limits: &Limits<'_>, begin: Instant) -> Analysis {
-        let (mut left, mut visited) = (*limits, 0);
-        if position.empties() <= self.strength.exact_empties && self.can_hope_to_solve(position.empties(), limits) {
-            match self.solver.solve_line_with(*position, Stop::after(SOLVE_SHARE, limits)) {
-                Ok(solved) => return solved,
-                Err(nodes) => visited = nodes,
-            }
-            left.time = limits.time.map(|time| time.saturating_sub(begin.elapsed()));
-            left.nodes = limits.nodes.map(|nodes| nodes.saturating_sub(visited));
-        }
-        self.searcher.select(if limits.is_open() { self.limited } else { self.strength.selectivity });
-        let found = self.searcher.search_with(position, self.depth(limits), Stop::after(1.0, &left));
-        Analysis { nodes: visited + found.nodes, ..found }
-    }
-
-    /// Whether limits leave enough nodes for solving to be tried.
-    fn can_hope_to_solve(&self, empties: u32, limits: &Limits<'_>) -> bool {
-        let (at_12, growth) = SOLVE_NODES;
-        // Not `powi`, which rounds differently on different platforms. One of the two ranges is empty.
-        let usual = (12..empties).fold(at_12, |nodes, _| nodes * growth);
-        let usual = (empties..12).fold(usual, |nodes, _| nodes / growth);
-        let in_time = limits.time.filter(|_| self.speed > 0.0).map(|time| time.as_secs_f64() * self.speed);
-        let most = limits.nodes.map(|nodes| nodes as f64).into_iter().chain(in_time);
-        most.map(|nodes| nodes * SOLVE_SHARE).all(|nodes| nodes >= usual * SOLVE_CHANCE)
     }
 
     /// The largest depth to search to.
@@ -145,25 +142,5 @@ impl<'e, E: Evaluator> Engine<'e, E> {
     pub fn analyse_move(&mut self, position: &Position, to: Square, limits: &Limits<'_>) -> Analysis {
         let depth = self.depth(limits).saturating_sub(1);
         self.analyse_within(&position.play(to), &Limits { depth: Some(depth), ..*limits }).before(Some(to))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::eval::MobilityEvaluator;
-
-    #[test]
-    fn solving_is_tried_where_it_may_succeed() {
-        let engine = Engine::new(&MobilityEvaluator, Strength::new(4, 24), 4).unwrap();
-        let (at_12, growth) = SOLVE_NODES;
-        for empties in [8, 12, 20] {
-            let least = at_12 * growth.powi(empties - 12) * SOLVE_CHANCE / SOLVE_SHARE;
-            let can = |nodes: f64| {
-                engine.can_hope_to_solve(empties as u32, &Limits { nodes: Some(nodes as u64), ..Limits::NONE })
-            };
-            assert!(can(1.02 * least) && !can(0.98 * least), "{empties}");
-        }
-        assert!(engine.can_hope_to_solve(24, &Limits::NONE));
     }
 }

@@ -56,13 +56,12 @@ impl<'a> Stop<'a> {
         Self { flag, deadline: None, max_nodes: u64::MAX, outer: None }
     }
 
-    /// Given up when a share of what the limits allow, from now on, is used up.
-    pub fn after(share: f64, limits: &Limits<'a>) -> Self {
-        // None if it is too much time for a `Duration` or an `Instant`.
-        let allowed = |time: Duration| Duration::try_from_secs_f64(share * time.as_secs_f64()).ok();
+    /// Given up when what the limits allow, from now on, is used up.
+    pub fn at(limits: &Limits<'a>) -> Self {
         Self {
-            deadline: limits.time.and_then(allowed).and_then(|time| Instant::now().checked_add(time)),
-            max_nodes: limits.nodes.map_or(u64::MAX, |nodes| (nodes as f64 * share) as u64),
+            // None if it is too much time for an `Instant`.
+            deadline: limits.time.and_then(|time| Instant::now().checked_add(time)),
+            max_nodes: limits.nodes.unwrap_or(u64::MAX),
             ..Self::new(limits.stop)
         }
     }

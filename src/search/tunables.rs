@@ -56,9 +56,6 @@ pub(super) const SHARED_TT_MIN_EMPTIES: u32 = 11;
 /// Empty squares from which endgame nodes order moves by midgame searches.
 pub(super) const DEEP_MIN_EMPTIES: u32 = 12;
 
-/// Empty squares from which endgame nodes look at the stop flag.
-pub(super) const STOP_MIN_EMPTIES: u32 = 14;
-
 /// Empty squares from which an endgame node is a split point.
 pub(super) const SPLIT_MIN_EMPTIES: u32 = 16;
 
@@ -114,11 +111,6 @@ pub(super) const ASPIRATION_DISCS: i32 = 2;
 /// Once a failed window would grow by more than this, in discs, its other side is opened.
 pub(super) const MAX_ASPIRATION_STEP: i32 = 64;
 
-/// Share of the time or nodes for a move that solving may use; the rest is for a search.
-pub(super) const SOLVE_SHARE: f64 = 0.5;
-
-/// The median number of nodes to solve a position with 12 empty squares, and the factor for each empty square more.
-pub(super) const SOLVE_NODES: (f64, f64) = (5_600.0, 2.2);
-
-/// Solving is not tried if it may use less than this share of the nodes that it usually needs.
-pub(super) const SOLVE_CHANCE: f64 = 0.25;
+/// Within limits of time or nodes, how many plies before the end of the game selective searches leave the rest to the solver: 4 to 10 are
+/// level.
+pub(super) const SOLVED_PLIES: u32 = 6;

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use crate::helpers::{Constant, random_positions};
-use flipside::board::Position;
+use flipside::board::{Position, Transcript};
 use flipside::eval::{Calibration, DepthPair, Evaluator, MobilityEvaluator, Score};
 use flipside::record::lines::parse_positions;
 use flipside::search::calibrate::{Values, fit_exact_pairs, fit_pairs, search_all, solve_all};
@@ -146,6 +146,37 @@ fn searches_within_limits_are_selective_if_wanted_and_possible() {
     }
     let mut mobility = Engine::new(&MobilityEvaluator, Strength::new(4, 0), 12).unwrap().selective_within_limits();
     assert_eq!(mobility.analyse_within(&position, &within).selectivity, None);
+}
+
+#[test]
+fn limits_decide_how_surely_the_end_is_searched() {
+    let weights = WeightFile::embedded().evaluator().unwrap();
+    let game =
+        "c4c5d6c7c6e3e7b5f6b7b8f5f4e6d2e8d8g5f7c8b6a7h5g3a8c1f8a5e2h6b4h4h2a6a4c3c2d3d7f2g1".parse::<Transcript>();
+    let position = game.unwrap().last().position;
+    let exact = EndgameSolver::with_evaluator(&weights, 16).solve(position, -64, 64).score;
+    let (mut selective, mut full) = (Vec::new(), 0);
+    for nodes in (4..24).map(|log2| 1 << log2) {
+        let limits = Limits { nodes: Some(nodes), ..Limits::NONE };
+        let engine = || Engine::new(&weights, Strength::new(60, 0), 16).unwrap();
+        let found = engine().selective_within_limits().analyse_within(&position, &limits);
+        // The plies that are searched in any case, and what a solver visits between two looks at its limit.
+        assert!(found.nodes < nodes + 5_000, "{nodes}: {found:?}");
+        assert!(!found.exact || (found.score, found.selectivity) == (exact, None), "{found:?}");
+        selective.push((found.depth < position.empties(), found.exact, found.selectivity));
+        let found = engine().analyse_within(&position, &limits);
+        assert_eq!(found.exact, found.depth == position.empties());
+        assert_eq!(found.selectivity, None);
+        full += u32::from(found.exact);
+    }
+    selective.dedup();
+    let passes = [0.8, 1.8, 3.0].map(|deviations| (false, false, Some(deviations)));
+    assert_eq!(selective[0], (true, false, Some(0.9)));
+    assert_eq!(selective.last(), Some(&(false, true, None)));
+    let between = &selective[1..selective.len() - 1];
+    assert!(!between.is_empty() && between.is_sorted_by(|a, b| a.2 < b.2), "{between:?}");
+    assert!(between.iter().all(|one| passes.contains(one)), "{between:?}");
+    assert!(full > 0);
 }
 
 #[test]

@@ -209,9 +209,9 @@ fn gtp_keeps_to_its_time() {
     assert_eq!(limits("time_settings 0 10 5\ngenmove b"), [Some(1.8)]);
     assert_eq!(
         limits("time_settings 300 0 0\ngenmove b\ntime_left w 30 0\ngenmove w\nreg_genmove b"),
-        [Some(9.0), Some(0.9), None]
+        [Some(13.5), Some(1.35), None]
     );
     // Two seconds a move are there besides the main time, and after it.
-    assert_eq!(limits("time_settings 300 10 5\ngenmove b\ntime_left w 0 0\ngenmove w"), [Some(10.8), Some(1.8)]);
+    assert_eq!(limits("time_settings 300 10 5\ngenmove b\ntime_left w 0 0\ngenmove w"), [Some(15.3), Some(1.8)]);
     assert_eq!(limits("time_settings 300 10 5\ntime_left b 8 4\ngenmove b"), [Some(1.8)]);
 }

@@ -21,7 +21,7 @@ pub struct EngineArguments {
     strength: StrengthArguments,
 
     /// Size of each hash table: 2^N entries of 16 bytes
-    #[arg(long, value_name = "N", default_value_t = 18, value_parser = clap::value_parser!(u32).range(1..=34))]
+    #[arg(long, value_name = "N", default_value_t = 21, value_parser = clap::value_parser!(u32).range(1..=34))]
     log2_hash: u32,
 }
 

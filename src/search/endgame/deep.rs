@@ -16,7 +16,7 @@ use crate::search::split::SplitPoint;
 use crate::search::table::Entry;
 use crate::search::tunables::{
     DEEP_MIN_EMPTIES, FAIL_LOW_MARGIN, ORDER_MARGIN, POTENTIAL_PENALTY, REPLY_PENALTY, SPLIT_MIN_EMPTIES,
-    STABLE_EDGE_BONUS, STOP_MIN_EMPTIES,
+    STABLE_EDGE_BONUS,
 };
 
 /// Depth of the searches that order moves, in plies after the move: a third of the empties beyond 14, rounded down to even. Evaluations
@@ -61,7 +61,7 @@ impl<E: Evaluator> Search<'_, E> {
 
     /// The value with the null window (`alpha`, `alpha` + 1), [`DEEP_MIN_EMPTIES`] empty squares or more.
     pub(super) fn deep(&mut self, node: &Node<E::State>, alpha: i32, empties: u32, odd: Bitboard) -> i32 {
-        if empties >= STOP_MIN_EMPTIES && self.should_stop() {
+        if self.should_stop() {
             return NO_VALUE;
         }
         self.endgame_nodes += 1;

@@ -29,7 +29,7 @@ use super::split::thread_pool;
 use super::stop::{NEVER, Stop};
 use super::table::{CacheLine, FULL_WIDTH, Single, Table, Trust};
 use super::tunables::{MIDGAME_LOG2_ENTRIES, NEAR_LOG2_ENTRIES, TT_MIN_DEPTH};
-use crate::board::Position;
+use crate::board::{Position, Square};
 use crate::eval::{Evaluator, MobilityEvaluator, Score};
 
 /// Solves endgames exactly. With one thread, and [`Self::forget`] called before, the value, the move and the number of nodes
@@ -85,6 +85,17 @@ struct Search<'a, E: Evaluator> {
     midgame: midgame::Search<'a, E>,
     /// Positions visited by the endgame search itself.
     endgame_nodes: u64,
+    /// The result of the last complete selective pass.
+    selective: Option<Analysis>,
+}
+
+/// A solve that was given up.
+#[derive(Debug)]
+pub(super) struct GivenUp {
+    /// Positions visited.
+    pub nodes: u64,
+    /// The result of the last selective pass that was completed before.
+    pub selective: Option<Analysis>,
 }
 
 impl EndgameSolver<'static> {
@@ -170,12 +181,14 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
         self.solve_line_with(position, Stop::new(stop)).ok()
     }
 
-    /// [`Self::solve_line_until`], with the number of positions visited if it is given up.
-    pub(super) fn solve_line_with(&mut self, position: Position, stop: Stop<'_>) -> Result<Analysis, u64> {
-        self.search(stop, |search| {
-            let mut analysis = search.solve(position, -64, 64).ok_or_else(|| search.nodes())?;
-            search.play_out(position, &mut analysis);
-            Ok(analysis)
+    /// [`Self::solve_line_until`] with other reasons to stop.
+    pub(super) fn solve_line_with(&mut self, position: Position, stop: Stop<'_>) -> Result<Analysis, GivenUp> {
+        self.search(stop, |search| match search.solve(position, -64, 64) {
+            Some(mut analysis) => {
+                search.play_out(position, &mut analysis);
+                Ok(analysis)
+            }
+            None => Err(GivenUp { nodes: search.nodes(), selective: search.selective.take() }),
         })
     }
 
@@ -216,7 +229,7 @@ impl<'a, E: Evaluator> Shared<'a, E> {
             stop,
             stopped: false,
         };
-        Search { shared: Self { ..*self }, near, midgame, endgame_nodes: 0 }
+        Search { shared: Self { ..*self }, near, midgame, endgame_nodes: 0, selective: None }
     }
 }
 
@@ -226,15 +239,20 @@ impl<E: Evaluator> Search<'_, E> {
         // Values are even, so widening the window to even numbers changes nothing.
         let (discs, best) = self.search_root(position, (alpha & !1, (beta + 1) & !1));
         let exact = (discs > alpha || alpha == -64) && (discs < beta || beta == 64);
-        (!self.stopped()).then(|| Analysis {
+        (!self.stopped()).then(|| Analysis { exact, ..self.analysis(position, discs, best) })
+    }
+
+    /// A result that is not proved.
+    fn analysis(&self, position: Position, discs: i32, best: Option<Square>) -> Analysis {
+        Analysis {
             score: Score::from_discs(discs),
             best,
             pv: best.into_iter().collect(),
             depth: position.empties(),
             nodes: self.nodes(),
-            exact,
+            exact: false,
             selectivity: None,
-        })
+        }
     }
 
     /// Replaces the principal variation with an optimal game to the end, given the exact value of the first position; if stopped,
@@ -304,7 +322,7 @@ mod tests {
             assert!(given_up >= 10, "{given_up} on {threads} threads");
             let at_once =
                 solver().solve_line_with(position, Stop::new(&AtomicBool::new(true))).map(|line| line.discs());
-            assert!(at_once.is_err_and(|nodes| nodes < 1_000), "{at_once:?}");
+            assert!(at_once.as_ref().is_err_and(|given_up| given_up.nodes < 1_000), "{at_once:?}");
         }
     }
 

@@ -11,7 +11,7 @@ use super::parity::odd_quadrants;
 use super::shallow::{bit_length, fastest_first};
 use crate::board::{Bitboard, Position, Square, squares};
 use crate::eval::{Evaluator, Score};
-use crate::search::analysis::Line;
+use crate::search::analysis::{Analysis, Line};
 use crate::search::node::Node;
 use crate::search::ordering::{ListedMove, MAX_MOVES, MoveList};
 use crate::search::table::{Entry, FULL_WIDTH};
@@ -28,7 +28,12 @@ impl<E: Evaluator> Search<'_, E> {
         for (trust, pass) in (1..).zip(&SELECTIVE_PASSES) {
             if empties >= pass.min_empties {
                 self.shared.trust = trust;
-                expected = around(self.aspire(position, bounds, expected).0);
+                let (value, best) = self.aspire(position, bounds, expected);
+                expected = around(value);
+                if !self.stopped() {
+                    self.selective =
+                        Some(Analysis { selectivity: Some(pass.deviations), ..self.analysis(position, value, best) });
+                }
             }
         }
         self.shared.trust = FULL_WIDTH;
