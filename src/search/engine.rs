@@ -13,8 +13,8 @@ use super::tunables::SOLVED_PLIES;
 use crate::board::{Position, Square};
 use crate::eval::Evaluator;
 
-/// Thinks about positions with one evaluator: solves them from some number of empty squares on, else searches them to a depth,
-/// selectively or not, within limits of time or nodes.
+/// Thinks about positions with one evaluator: solves them from some number of empty squares on, else searches to a depth, selectively or
+/// not; within limits of time or nodes as deep as they allow, to the end of the game if they do.
 #[derive(Debug)]
 pub struct Engine<'e, E: Evaluator> {
     strength: Strength,
@@ -82,9 +82,9 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         self.analyse_within(position, &Limits::NONE)
     }
 
-    /// [`Self::analyse`] within limits. When stopped or at a limit, it returns the deepest search it completed. If only time or nodes limit
-    /// the depth, searches come first, then the solver, whose selective passes count as searches to the end of the game; but at full
-    /// width they do not.
+    /// [`Self::analyse`] within limits. When stopped or at a limit, it returns the deepest search it completed. Within limits of time or
+    /// nodes searches come first, so that there is an answer, and then the solver. If searches are selective, so may its answer be: that
+    /// of the last selective pass it completed.
     pub fn analyse_within(&mut self, position: &Position, limits: &Limits<'_>) -> Analysis {
         if !limits.is_open() {
             return self.analyse_to_a_depth(position, limits);
@@ -92,8 +92,8 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         let (stop, empties, depth) = (Stop::at(limits), position.empties(), self.depth(limits));
         let to_the_end = empties <= depth.max(self.strength.exact_empties);
         // At full width half the plies take about as long as the solver does.
-        let left = self.limited.map_or(empties / 4 * 2, |_| SOLVED_PLIES);
-        let first = if to_the_end { depth.min(empties.saturating_sub(left)) } else { depth };
+        let solved_plies = if self.limited.is_some() { SOLVED_PLIES } else { empties / 4 * 2 };
+        let first = if to_the_end { depth.min(empties.saturating_sub(solved_plies)) } else { depth };
         self.searcher.select(self.limited);
         let found = self.searcher.search_with(position, first, stop);
         if !to_the_end || found.depth < first || stop.is_set_at(found.nodes) {
