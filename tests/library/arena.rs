@@ -360,7 +360,15 @@ fn a_player_with_a_node_limit_always_finds_the_same() {
     let game = "f5d6c3d3c4f4f6f3e6e7d7c5b6d8c6c7d2b5a5a6a7g5e3b4c8g6g4c2e8d1f7".parse::<Transcript>().unwrap();
     let position = game.last().position;
     assert_eq!(position.empties(), 29);
-    assert_eq!(engine(4).analyse_within(&position, &Limits { nodes: Some(1), ..Limits::NONE }).depth, 3);
+    let mut solving = Engine::new(&MobilityEvaluator, Strength::new(60, 30), 12).unwrap();
+    let mut solved = |nodes| {
+        solving.forget();
+        let analysis = solving.analyse_within(&position, &Limits { nodes: Some(nodes), ..Limits::NONE });
+        (analysis.depth, analysis.nodes)
+    };
+    assert_eq!(solved(1).0, 3);
+    let (depth, nodes) = solved(200_000);
+    assert!(depth > 4 && (100_000..220_000).contains(&nodes), "{depth} {nodes}");
 }
 
 #[test]

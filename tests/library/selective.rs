@@ -162,6 +162,8 @@ fn limits_decide_how_surely_the_end_is_searched() {
         let found = engine().selective_within_limits().analyse_within(&position, &limits);
         // The plies that are searched in any case, and what a solver visits between two looks at its limit.
         assert!(found.nodes < nodes + 5_000, "{nodes}: {found:?}");
+        // The nodes of a solve that was given up count.
+        assert!(found.exact || found.nodes >= nodes, "{nodes}: {found:?}");
         assert!(!found.exact || (found.score, found.selectivity) == (exact, None), "{found:?}");
         selective.push((found.depth < position.empties(), found.exact, found.selectivity));
         let found = engine().analyse_within(&position, &limits);
