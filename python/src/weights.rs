@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use flipside_core::board::{Position, Square};
 use flipside_core::eval::{Model, PatternEvaluator, Score, StageMap, static_value};
-use flipside_core::search::{EndgameSolver, Searcher, Strength};
+use flipside_core::search::{EndgameSolver, Engine, Limits, Strength};
 use flipside_core::storage::{FileError, write_whole};
 use flipside_core::weights::{Provenance, WeightFile};
 use numpy::ndarray::Array2;
@@ -97,12 +97,14 @@ impl Weights {
         let plies = plies.ok_or_else(|| PyValueError::new_err(format!("depth is 0 to {most} plies, not {depth}")))?;
         let (positions, evaluator) = (positions_of(boards)?, self.evaluator.clone());
         let found: Option<Vec<_>> = run(py, move |stop| {
-            let search = |searcher: &mut Searcher<'_, PatternEvaluator>, position: &Position| {
-                searcher.forget();
-                let found = searcher.search_until(position, plies, stop);
+            let limits = Limits { stop, ..Limits::NONE };
+            let engine = || Engine::new(&*evaluator, Strength::new(plies, 0), LOG2_ENTRIES).expect("full width");
+            let search = |engine: &mut Engine<'_, PatternEvaluator>, position: &Position| {
+                engine.forget();
+                let found = engine.analyse_within(position, &limits);
                 (!stop.load(Relaxed)).then(|| (found.score.discs(), number(found.best)))
             };
-            positions.par_iter().map_init(|| Searcher::new(&*evaluator, LOG2_ENTRIES), search).collect()
+            positions.par_iter().map_init(engine, search).collect()
         })?;
         Ok(arrays(py, found.expect("Python has no signal")))
     }

@@ -48,7 +48,7 @@ impl StrengthArguments {
 pub struct SelectivityArgument {
     /// Cut subtrees that a shallow search puts T standard deviations beyond the window (multi-ProbCut). Useful values are about 0.9
     /// to 2; smaller is faster but less reliable, `off` is full width. Needs weights calibrated by `calibrate`
-    /// [default: off; with a limit of time or nodes 0.9, if the weights are calibrated]
+    /// [default: off; in play, gtp and nboard, and with a limit of time or nodes, 0.9 if the weights are calibrated]
     #[arg(long, value_name = "T", value_parser = parse_selectivity)]
     selectivity: Option<Deviations>,
 }

@@ -8,20 +8,18 @@ use super::probcut::{NotCalibrated, Selectivity};
 use super::searcher::{Searcher, Subtree};
 use super::split::thread_pool;
 use super::stop::{Limits, Stop};
-use super::strength::{Deviations, Strength};
+use super::strength::Strength;
 use super::tunables::SOLVED_PLIES;
 use crate::board::{Position, Square};
 use crate::eval::Evaluator;
 
-/// Thinks about positions with one evaluator: solves them from some number of empty squares on, else searches to a depth, selectively or
-/// not; within limits of time or nodes as deep as they allow, to the end of the game if they do.
+/// Thinks about positions with one evaluator: searches to a depth, selectively or not, or solves them if it reaches the end of the game or
+/// few squares are empty; within limits of time or nodes as deep as they allow, to the end of the game if they do.
 #[derive(Debug)]
 pub struct Engine<'e, E: Evaluator> {
     strength: Strength,
     searcher: Searcher<'e, E>,
     solver: EndgameSolver<'e, E>,
-    /// The selectivity of searches within limits of time or nodes.
-    limited: Deviations,
 }
 
 impl<'e, E: Evaluator> Engine<'e, E> {
@@ -36,13 +34,7 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         let mut searcher = Searcher::new(evaluator, log2_entries);
         searcher.set_selectivity(Selectivity::of(evaluator, strength.selectivity)?);
         let solver = EndgameSolver::with_evaluator(evaluator, log2_entries);
-        Ok(Self { strength, searcher, solver, limited: strength.selectivity })
-    }
-
-    /// Makes searches within limits of time or nodes as selective as is strongest, whatever the strength says, if the evaluator is
-    /// calibrated.
-    pub fn selective_within_limits(self) -> Self {
-        Self { limited: Selectivity::within_limits(self.searcher.evaluator), ..self }
+        Ok(Self { strength, searcher, solver })
     }
 
     /// Lets `threads` threads think about a position together.
@@ -91,10 +83,10 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         }
         let (stop, empties, depth) = (Stop::at(limits), position.empties(), self.depth(limits));
         let to_the_end = empties <= depth.max(self.strength.exact_empties);
+        let is_selective = self.strength.selectivity.is_some();
         // At full width half the plies take about as long as the solver does.
-        let solved_plies = if self.limited.is_some() { SOLVED_PLIES } else { empties / 4 * 2 };
+        let solved_plies = if is_selective { SOLVED_PLIES } else { empties / 4 * 2 };
         let first = if to_the_end { depth.min(empties.saturating_sub(solved_plies)) } else { depth };
-        self.searcher.select(self.limited);
         let found = self.searcher.search_with(position, first, stop);
         if !to_the_end || found.depth < first || stop.is_set_at(found.nodes) {
             return found;
@@ -102,22 +94,21 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         let left = Stop { max_nodes: stop.max_nodes - found.nodes, ..stop };
         let (nodes, solved) = match self.solver.solve_line_with(*position, left) {
             Ok(solved) => (solved.nodes, Some(solved)),
-            Err(GivenUp { nodes, selective }) => (nodes, selective.filter(|_| self.limited.is_some())),
+            Err(GivenUp { nodes, selective }) => (nodes, selective.filter(|_| is_selective)),
         };
         let nodes = found.nodes + nodes;
         Analysis { nodes, ..solved.unwrap_or(found) }
     }
 
     fn analyse_to_a_depth(&mut self, position: &Position, limits: &Limits<'_>) -> Analysis {
-        let mut visited = 0;
-        if position.empties() <= self.strength.exact_empties {
+        let (mut visited, depth) = (0, self.depth(limits));
+        if position.empties() <= depth.max(self.strength.exact_empties) {
             match self.solver.solve_line_with(*position, Stop::at(limits)) {
                 Ok(solved) => return solved,
                 Err(given_up) => visited = given_up.nodes,
             }
         }
-        self.searcher.select(self.strength.selectivity);
-        let found = self.searcher.search_until(position, self.depth(limits), limits.stop);
+        let found = self.searcher.search_until(position, depth, limits.stop);
         Analysis { nodes: visited + found.nodes, ..found }
     }
 

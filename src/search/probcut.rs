@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::strength::Deviations;
-use super::tunables::{LATE_DEVIATIONS, LIMITED_DEVIATIONS};
+use super::tunables::{LATE_DEVIATIONS, STRONGEST_DEVIATIONS};
 use crate::eval::{Calibration, DepthPair, Evaluator, Score};
 
 /// The depth of the shallow search that predicts a deep one: half as deep, rounded up to an odd number or down to an even one, because
@@ -60,9 +60,9 @@ impl Selectivity {
         Ok(Some(Self::new(calibration, deviations)))
     }
 
-    /// The margin with which searches within limits of time or nodes are strongest: full width if the evaluator is not calibrated.
-    pub fn within_limits(evaluator: &impl Evaluator) -> Deviations {
-        evaluator.calibration().map(|_| LIMITED_DEVIATIONS)
+    /// The margin with which an engine is strongest in its time: full width if the evaluator is not calibrated.
+    pub fn strongest(evaluator: &impl Evaluator) -> Deviations {
+        evaluator.calibration().map(|_| STRONGEST_DEVIATIONS)
     }
 
     /// How many standard deviations beyond the bound a prediction has to be.

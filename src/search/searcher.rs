@@ -13,7 +13,6 @@ use super::probcut::Selectivity;
 use super::pvs::Search;
 use super::split::thread_pool;
 use super::stop::{NEVER, Stop};
-use super::strength::Deviations;
 use super::table::{Entry, Single, Slot, Table};
 use super::tunables::{CACHED_LOG2_ENTRIES, KEPT_MIN_DEPTH, KEPT_PLIES, TT_MIN_DEPTH};
 use crate::board::{Position, squares};
@@ -95,14 +94,6 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     pub fn set_selectivity(&mut self, selectivity: Option<Selectivity>) {
         self.selectivity = selectivity;
         self.forget();
-    }
-
-    /// [`Self::set_selectivity`] to some number of standard deviations, if it is another one, for an evaluator that is calibrated if that
-    /// is needed.
-    pub(super) fn select(&mut self, deviations: Deviations) {
-        if self.selectivity.as_ref().map(Selectivity::deviations) != deviations {
-            self.set_selectivity(Selectivity::of(self.evaluator, deviations).expect("a calibrated evaluator"));
-        }
     }
 
     /// Searches a position to `depth` plies (0 is the static evaluation). A pass does not count as a ply. Depths beyond the end

@@ -9,9 +9,9 @@ pub(super) const ASPIRATION: Score = Score(3 * Score::DISC);
 /// Number of moves of a midgame node that are picked in order of their scores. If these did not raise alpha, usually none does.
 pub(super) const SORTED_MOVES: usize = 4;
 
-/// ProbCut's margin, in standard deviations, with which searches within limits of time or nodes are strongest: 0.7 to 1.1 are level. At 10
-/// ms a move full width is 282 +- 46 Elo weaker.
-pub(super) const LIMITED_DEVIATIONS: f32 = 0.9;
+/// ProbCut's margin, in standard deviations, with which play is strongest at equal time: 0.7 to 1.1 are level at 10 and 100 ms a move. At 10
+/// ms full width is 282 +- 46 Elo weaker.
+pub(super) const STRONGEST_DEVIATIONS: f32 = 0.9;
 
 /// How many standard deviations of ProbCut's margin a move that comes later than these is spared. Without any late move reductions a search
 /// is 43 +- 26 Elo weaker at equal nodes.

@@ -149,6 +149,20 @@ fn players_with_a_limit_are_selective_by_default() {
     assert_eq!(limited(["default:nodes=400", "default:nodes=500"], &["--selectivity", "1.5"]), [1.5, 1.5]);
 }
 
+/// An opponent that searches to a depth is as selective as one with a clock.
+#[test]
+fn servers_are_selective_by_default() {
+    let nodes = |options: &[&str]| {
+        let answers = stdout(&[&["nboard", "--threads", "1"], options].concat(), "set depth 8\nmove f5\ngo\n");
+        let line = answers.lines().find_map(|line| line.strip_prefix("nodestats ")).unwrap();
+        line.split(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    let (usual, full) = (nodes(&[]), nodes(&["--selectivity", "off"]));
+    assert_eq!(usual, nodes(&["--selectivity", "0.9"]));
+    assert!(usual * 2 < full, "{usual} of {full} nodes");
+    assert_eq!(nodes(&["-w", "mobility"]), nodes(&["-w", "mobility", "--selectivity", "off"]));
+}
+
 #[test]
 fn selectivity_without_parameters_is_refused() {
     let folder = tempfile::tempdir().unwrap();

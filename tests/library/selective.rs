@@ -133,19 +133,31 @@ fn a_calibrated_search_is_smaller_and_close_to_the_full_one() {
 }
 
 #[test]
-fn searches_within_limits_are_selective_if_wanted_and_possible() {
-    let (calibrated, position) = (WeightFile::embedded().evaluator().unwrap(), Position::START);
-    let within = Limits { nodes: Some(2_000), ..Limits::NONE };
-    let engine = || Engine::new(&calibrated, Strength::new(4, 0), 12).unwrap();
-    assert_eq!(engine().analyse_within(&position, &within).selectivity, None);
-    let mut by_limits = engine().selective_within_limits();
-    for _ in 0..2 {
-        assert_eq!(by_limits.analyse_within(&position, &within).selectivity, Some(0.9));
-        // What a selective search left in the table does not count at full width.
-        assert_eq!(by_limits.analyse(&position), engine().analyse(&position));
+fn the_strongest_selectivity_is_that_of_depths_and_limits() {
+    let calibrated = WeightFile::embedded().evaluator().unwrap();
+    assert_eq!(Selectivity::strongest(&calibrated), Some(0.9));
+    assert_eq!(Selectivity::strongest(&MobilityEvaluator), None);
+    for selectivity in [Some(0.9), None] {
+        let strength = Strength { selectivity, ..Strength::new(4, 0) };
+        let mut engine = Engine::new(&calibrated, strength, 12).unwrap();
+        for limits in [Limits::NONE, Limits { nodes: Some(2_000), ..Limits::NONE }] {
+            assert_eq!(engine.analyse_within(&Position::START, &limits).selectivity, selectivity);
+        }
     }
-    let mut mobility = Engine::new(&MobilityEvaluator, Strength::new(4, 0), 12).unwrap().selective_within_limits();
-    assert_eq!(mobility.analyse_within(&position, &within).selectivity, None);
+}
+
+/// Who searches as deep as the game goes gets the solver's result, not that of a midgame search to the end.
+#[test]
+fn depths_to_the_end_are_solved() {
+    let weights = WeightFile::embedded().evaluator().unwrap();
+    for position in random_positions(8, 13, 10) {
+        let solved = EndgameSolver::with_evaluator(&weights, 14).solve_line(position);
+        for depth in [13, 14, 60] {
+            let found = Engine::new(&weights, Strength::new(depth, 0), 14).unwrap().analyse(&position);
+            assert_eq!(found, solved);
+        }
+        assert!(!Engine::new(&weights, Strength::new(12, 0), 14).unwrap().analyse(&position).exact);
+    }
 }
 
 #[test]
@@ -158,15 +170,15 @@ fn limits_decide_how_surely_the_end_is_searched() {
     let (mut selective, mut full) = (Vec::new(), 0);
     for nodes in (4..24).map(|log2| 1 << log2) {
         let limits = Limits { nodes: Some(nodes), ..Limits::NONE };
-        let engine = || Engine::new(&weights, Strength::new(60, 0), 16).unwrap();
-        let found = engine().selective_within_limits().analyse_within(&position, &limits);
+        let engine = |selectivity| Engine::new(&weights, Strength { selectivity, ..Strength::new(60, 0) }, 16).unwrap();
+        let found = engine(Selectivity::strongest(&weights)).analyse_within(&position, &limits);
         // The plies that are searched in any case, and what a solver visits between two looks at its limit.
         assert!(found.nodes < nodes + 5_000, "{nodes}: {found:?}");
         // The nodes of a solve that was given up count.
         assert!(found.exact || found.nodes >= nodes, "{nodes}: {found:?}");
         assert!(!found.exact || (found.score, found.selectivity) == (exact, None), "{found:?}");
         selective.push((found.depth < position.empties(), found.exact, found.selectivity));
-        let found = engine().analyse_within(&position, &limits);
+        let found = engine(None).analyse_within(&position, &limits);
         assert_eq!(found.exact, found.depth == position.empties());
         assert_eq!(found.selectivity, None);
         full += u32::from(found.exact);

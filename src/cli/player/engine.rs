@@ -9,7 +9,7 @@ use crate::cli::evaluator::{AnyEvaluator, Loaded, WeightsOption, own_engine};
 use crate::cli::memory::check_tables;
 use crate::cli::session::{Session, start_threads};
 use crate::cli::strength::StrengthArguments;
-use flipside::search::{Engine, Strength};
+use flipside::search::{Engine, Selectivity, Strength};
 
 /// The options of our own engine.
 #[derive(Args, Debug)]
@@ -43,7 +43,7 @@ impl EngineArguments {
         Ok(loaded)
     }
 
-    /// The engine, with an evaluator of the weights.
+    /// The engine, with an evaluator of the weights. Unless a selectivity was typed, it is the strongest one.
     ///
     /// # Errors
     /// Threads the system does not provide.
@@ -52,10 +52,8 @@ impl EngineArguments {
         evaluator: &'e AnyEvaluator,
         session: &Session,
     ) -> Result<Engine<'e, AnyEvaluator>, CliError> {
-        let mut engine = own_engine(evaluator, self.strength(), self.log2_hash);
-        if self.strength.selectivity().is_none() {
-            engine = engine.selective_within_limits();
-        }
+        let selectivity = self.strength.selectivity().unwrap_or_else(|| Selectivity::strongest(evaluator));
+        let engine = own_engine(evaluator, Strength { selectivity, ..self.strength() }, self.log2_hash);
         start_threads(session.threads, |threads| engine.with_threads(threads))
     }
 }

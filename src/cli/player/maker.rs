@@ -69,7 +69,7 @@ impl OwnPlayer {
         let loaded = shelf.get(&self.evaluator)?;
         let at_a_depth = typed.strength();
         let (depth, selectivity) = match limits.is_open() {
-            true => (Strength::MAX_DEPTH, Selectivity::within_limits(&loaded.evaluator)),
+            true => (Strength::MAX_DEPTH, Selectivity::strongest(&loaded.evaluator)),
             false => (at_a_depth.depth, None),
         };
         let strength = Strength {
