@@ -205,6 +205,7 @@ fn options_that_no_player_takes_are_refused() {
         ("squares:depth=2", ["--depth", "3"]),
         ("squares:nodes=9", ["--depth", "3"]),
         ("squares:exact=2", ["--exact-empties", "3"]),
+        ("squares:nodes=9", ["--exact-empties", "3"]),
         ("squares:selectivity=off", ["--selectivity", "1.5"]),
         ("gtp:none", ["--depth", "3"]),
     ] {

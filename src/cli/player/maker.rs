@@ -82,9 +82,11 @@ impl OwnPlayer {
             ("program".into(), Provenance::of_this_program("").build().into()),
             ("weights".into(), loaded.weights.clone().unwrap_or_else(|| self.evaluator.to_string()).into()),
             ("depth".into(), strength.depth.into()),
-            ("exact".into(), strength.exact_empties.into()),
             ("selectivity".into(), setting(strength.selectivity)),
         ]);
+        if !self.has_only_limits() {
+            settings.insert("exact".into(), strength.exact_empties.into());
+        }
         if let Some(time) = self.time {
             settings.insert("move-time".into(), time.as_secs_f64().into());
         }

@@ -114,7 +114,17 @@ impl FromStr for OwnPlayer {
             }
             (choice, within) => choice.map(|choice| choice.within(within)),
         };
+        if player.exact.is_some() && player.has_only_limits() {
+            return Err("`exact` needs a `depth`: without one, all that time or nodes allow is solved".into());
+        }
         Ok(player)
+    }
+}
+
+impl OwnPlayer {
+    /// Whether it has a limit of time or nodes and no depth: it solves all that this allows.
+    pub(super) fn has_only_limits(&self) -> bool {
+        self.depth.is_none() && (self.time.is_some() || self.nodes.is_some())
     }
 }
 
@@ -152,14 +162,17 @@ impl PlayerChoice {
             Err(CliError::Usage(format!("{option} is for flipside's own players without {own}, and there are none")))
         };
         check("--depth", strength.depth != DEFAULT.depth, "a depth, time or nodes", |player| {
-            player.depth.is_none() && player.time.is_none() && player.nodes.is_none()
+            player.depth.is_none() && !player.has_only_limits()
         })?;
         check("--selectivity", typed.selectivity().is_some(), "a `selectivity=`", |player| {
             player.selectivity.is_none()
         })?;
-        check("--exact-empties", strength.exact_empties != DEFAULT.exact_empties, "an `exact=`", |player| {
-            player.exact.is_none()
-        })
+        check(
+            "--exact-empties",
+            strength.exact_empties != DEFAULT.exact_empties,
+            "an `exact=`, time or nodes",
+            |player| player.exact.is_none() && !player.has_only_limits(),
+        )
     }
 
     /// The other programs among players.
@@ -210,6 +223,8 @@ mod tests {
         assert_eq!(name_at("squares:nodes=5000"), "squares:nodes=5000");
         assert_eq!(own("squares:nodes=5000").nodes, Some(5000));
         assert!(refused("squares:nodes=0").contains("from 1 on"));
+        assert!(refused("squares:nodes=9,exact=14").contains("`exact` needs a `depth`"));
+        assert_eq!(own("squares:nodes=9,exact=14,depth=8").exact, Some(14));
         assert_eq!(own("squares:time=5ms").time, Some(Duration::from_millis(5)));
         assert_eq!(own("squares:time=1.5s").time, Some(Duration::from_millis(1500)));
         for wrong in ["5", "0ms", "-1s", "99999999999999999999s", "18446744073709551615s", "1.5", "nans"] {
