@@ -88,10 +88,10 @@ impl AccuracyArguments {
         if self.regret {
             return self.print_regret(session, out);
         }
-        if self.depth.is_none() && self.selective.at_a_depth().is_some() {
+        if self.depth.is_none() && self.selective.or_full_width().is_some() {
             return Err(CliError::Usage("--selectivity is for searches: give their --depth".to_owned()));
         }
-        let evaluator = self.weights.load_for(self.selective.at_a_depth())?;
+        let evaluator = self.weights.load_for(self.selective.or_full_width())?;
         let (mut known, mut unscored) = (Vec::new(), 0);
         self.read(session, |records| {
             let label = |labeller: &mut Labeller, record| labeller.label(record).ok();
@@ -126,7 +126,7 @@ impl AccuracyArguments {
     }
 
     fn print_regret(&self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let evaluator = self.weights.load_for(self.selective.at_a_depth())?;
+        let evaluator = self.weights.load_for(self.selective.or_full_width())?;
         let (mut positions, mut unscored) = (Vec::new(), 0);
         self.read(session, |records| {
             for record in records {
@@ -174,7 +174,7 @@ impl AccuracyArguments {
     ) -> Result<Vec<Analysis>, CliError> {
         let mut meter = Meter::new(session, items.len() as u64, "positions");
         let mut all = Vec::with_capacity(items.len());
-        let strength = Strength { selectivity: self.selective.at_a_depth(), ..Strength::new(depth, 0) };
+        let strength = Strength { selectivity: self.selective.or_full_width(), ..Strength::new(depth, 0) };
         let engine = || Ok(own_engine(evaluator, strength, LOG2_ENTRIES));
         let analyse = |engine: &mut Engine<'_, AnyEvaluator>, item: &T| {
             engine.forget();

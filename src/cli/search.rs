@@ -61,7 +61,7 @@ impl SearchArguments {
             return Err(CliError::Usage("--moves looks at least one ply ahead: give --depth 1 or more".to_owned()));
         }
         let (weights, positions) = (self.inputs.weights.choice(), &self.inputs.positions);
-        let evaluator = weights.load_for(self.selective.at_a_depth())?;
+        let evaluator = weights.load_for(self.selective.or_full_width())?;
         let diagrams: Vec<Diagram> =
             read_positions(positions, session)?.into_iter().map(|scored| scored.diagram).collect();
         self.search(&evaluator, &diagrams, session, out)
@@ -77,7 +77,7 @@ impl SearchArguments {
         let together = self.depth >= TOGETHER_MIN_DEPTH;
         let (at_once, threads) = if together { (1, session.threads) } else { (session.threads, 1) };
         // The depth comes with each position, and only searches that deep solve anything.
-        let strength = Strength { selectivity: self.selective.at_a_depth(), ..Strength::new(0, 0) };
+        let strength = Strength { selectivity: self.selective.or_full_width(), ..Strength::new(0, 0) };
         let mut results = self.format.to(out);
         let mut meter = Meter::new(session, diagrams.len() as u64, "positions");
         let mut done = 0;

@@ -31,13 +31,13 @@ impl StrengthArguments {
         Self { depth, selective, exact_empties }
     }
 
-    /// The strength of searches to a depth.
+    /// The strength typed: full width unless a selectivity was.
     pub fn strength(&self) -> Strength {
-        let selectivity = self.selective.at_a_depth();
+        let selectivity = self.selective.or_full_width();
         Strength { depth: self.depth, selectivity, exact_empties: self.exact_empties }
     }
 
-    /// The selectivity typed.
+    /// The selectivity, if one was typed.
     pub fn selectivity(&self) -> Option<Deviations> {
         self.selective.selectivity
     }
@@ -54,8 +54,8 @@ pub struct SelectivityArgument {
 }
 
 impl SelectivityArgument {
-    /// The selectivity of searches to a depth.
-    pub fn at_a_depth(self) -> Deviations {
+    /// The selectivity typed, or full width.
+    pub fn or_full_width(self) -> Deviations {
         self.selectivity.flatten()
     }
 }

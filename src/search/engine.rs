@@ -74,42 +74,41 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         self.analyse_within(position, &Limits::NONE)
     }
 
-    /// [`Self::analyse`] within limits. When stopped or at a limit, it returns the deepest search it completed. Within limits of time or
-    /// nodes searches come first, so that there is an answer, and then the solver. If searches are selective, so may its answer be: that
-    /// of the last selective pass it completed.
+    /// [`Self::analyse`] within limits. When stopped or at a limit, it returns the deepest search it completed. Where the depth reaches the
+    /// end of the game, as it does if only time or nodes limit it, searches come first, so that there is an answer, and then the solver. If
+    /// searches are selective, so may its answer be: that of the last selective pass it completed.
     pub fn analyse_within(&mut self, position: &Position, limits: &Limits<'_>) -> Analysis {
-        if !limits.is_open() {
-            return self.analyse_to_a_depth(position, limits);
-        }
         let (stop, empties, depth) = (Stop::at(limits), position.empties(), self.depth(limits));
-        let to_the_end = empties <= depth.max(self.strength.exact_empties);
-        let is_selective = self.strength.selectivity.is_some();
+        let few = self.strength.exact_empties;
+        let mut visited = 0;
+        if empties <= few && !limits.is_open() {
+            let (nodes, solved) = self.solve(position, stop);
+            visited = nodes;
+            if let Some(solved) = solved {
+                return Analysis { nodes, ..solved };
+            }
+        }
+        let to_the_end = empties <= depth.max(few);
         // At full width half the plies take about as long as the solver does.
-        let solved_plies = if is_selective { SOLVED_PLIES } else { empties / 4 * 2 };
-        let first = if to_the_end { depth.min(empties.saturating_sub(solved_plies)) } else { depth };
+        let solved_plies = if self.strength.selectivity.is_some() { SOLVED_PLIES } else { empties / 4 * 2 };
+        // One ply finds a move, whatever happens to the solver.
+        let first = if to_the_end { depth.min(empties.saturating_sub(solved_plies)).max(1) } else { depth };
         let found = self.searcher.search_with(position, first, stop);
+        let found = Analysis { nodes: visited + found.nodes, ..found };
         if !to_the_end || found.depth < first || stop.is_set_at(found.nodes) {
             return found;
         }
         let left = Stop { max_nodes: stop.max_nodes - found.nodes, ..stop };
-        let (nodes, solved) = match self.solver.solve_line_with(*position, left) {
-            Ok(solved) => (solved.nodes, Some(solved)),
-            Err(GivenUp { nodes, selective }) => (nodes, selective.filter(|_| is_selective)),
-        };
-        let nodes = found.nodes + nodes;
-        Analysis { nodes, ..solved.unwrap_or(found) }
+        let (nodes, solved) = self.solve(position, left);
+        Analysis { nodes: found.nodes + nodes, ..solved.unwrap_or(found) }
     }
 
-    fn analyse_to_a_depth(&mut self, position: &Position, limits: &Limits<'_>) -> Analysis {
-        let (mut visited, depth) = (0, self.depth(limits));
-        if position.empties() <= depth.max(self.strength.exact_empties) {
-            match self.solver.solve_line_with(*position, Stop::at(limits)) {
-                Ok(solved) => return solved,
-                Err(given_up) => visited = given_up.nodes,
-            }
+    /// Solves a position, and counts the nodes. If it is given up, there is the answer of the last selective pass, or none at full width.
+    fn solve(&mut self, position: &Position, stop: Stop<'_>) -> (u64, Option<Analysis>) {
+        match self.solver.solve_line_with(*position, stop) {
+            Ok(solved) => (solved.nodes, Some(solved)),
+            Err(GivenUp { nodes, selective }) => (nodes, selective.filter(|_| self.strength.selectivity.is_some())),
         }
-        let found = self.searcher.search_until(position, depth, limits.stop);
-        Analysis { nodes: visited + found.nodes, ..found }
     }
 
     /// [`Self::analyse_within`] for the choice of a move: with a limit of time, an only move is searched one ply, whatever the limits.

@@ -1,6 +1,7 @@
 //! Selective search: what it may change and what it must not.
 
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use crate::helpers::{Constant, random_positions};
 use flipside::board::{Position, Transcript};
@@ -146,17 +147,44 @@ fn the_strongest_selectivity_is_that_of_depths_and_limits() {
     }
 }
 
-/// Who searches as deep as the game goes gets the solver's result, not that of a midgame search to the end.
+/// Who searches as deep as the game goes gets the solver's result, not that of a midgame search to the end, which takes much longer.
 #[test]
 fn depths_to_the_end_are_solved() {
     let weights = WeightFile::embedded().evaluator().unwrap();
+    let (mut nodes, mut of_searches) = (0, 0);
     for position in random_positions(8, 13, 10) {
         let solved = EndgameSolver::with_evaluator(&weights, 14).solve_line(position);
         for depth in [13, 14, 60] {
             let found = Engine::new(&weights, Strength::new(depth, 0), 14).unwrap().analyse(&position);
-            assert_eq!(found, solved);
+            assert_eq!(Analysis { nodes: solved.nodes, ..found }, solved);
+            nodes += found.nodes;
+            of_searches += Searcher::new(&weights, 14).search(&position, depth).nodes;
         }
         assert!(!Engine::new(&weights, Strength::new(12, 0), 14).unwrap().analyse(&position).exact);
+    }
+    assert!(nodes * 4 < of_searches, "{nodes} nodes, {of_searches}");
+}
+
+/// Whatever stops an engine, and however early, it has a move to play.
+#[test]
+fn an_engine_that_is_stopped_at_once_has_a_move() {
+    let weights = WeightFile::embedded().evaluator().unwrap();
+    let stopped = Limits { stop: &AtomicBool::new(true), ..Limits::NONE };
+    let no_nodes = Limits { nodes: Some(1), ..Limits::NONE };
+    let no_time = Limits { time: Some(Duration::ZERO), ..Limits::NONE };
+    for selectivity in [Selectivity::strongest(&weights), None] {
+        for strength in
+            [Strength::new(4, 12), Strength::new(60, 0)].map(|strength| Strength { selectivity, ..strength })
+        {
+            let mut engine = Engine::new(&weights, strength, 12).unwrap();
+            for position in (1..=20).flat_map(|empties| random_positions(9, empties, 5)) {
+                for limits in [stopped, no_nodes, no_time] {
+                    let found = engine.analyse_within(&position, &limits);
+                    assert_eq!(found.best.is_some(), position.moves() != 0, "{position:?}: {found:?}");
+                    assert!(found.nodes < 100_000, "{position:?}: {found:?}");
+                }
+            }
+        }
     }
 }
 

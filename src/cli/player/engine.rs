@@ -26,7 +26,7 @@ pub struct EngineArguments {
 }
 
 impl EngineArguments {
-    /// Its strength.
+    /// The strength typed: full width unless a selectivity was.
     pub fn strength(&self) -> Strength {
         self.strength.strength()
     }

@@ -67,15 +67,15 @@ impl OwnPlayer {
     fn load(&self, typed: StrengthArguments, shelf: &mut Shelf) -> Result<(PlayerKind, Settings), CliError> {
         let limits = Limits { time: self.time, nodes: self.nodes, ..Limits::NONE };
         let loaded = shelf.get(&self.evaluator)?;
-        let at_a_depth = typed.strength();
+        let usual = typed.strength();
         let (depth, selectivity) = match limits.is_open() {
             true => (Strength::MAX_DEPTH, Selectivity::strongest(&loaded.evaluator)),
-            false => (at_a_depth.depth, None),
+            false => (usual.depth, None),
         };
         let strength = Strength {
             depth: self.depth.unwrap_or(depth),
             selectivity: self.selectivity.or(typed.selectivity()).unwrap_or(selectivity),
-            exact_empties: self.exact.unwrap_or(at_a_depth.exact_empties),
+            exact_empties: self.exact.unwrap_or(usual.exact_empties),
         };
         self.evaluator.check_calibrated(&loaded.evaluator, strength.selectivity)?;
         let mut settings = Settings::from([
