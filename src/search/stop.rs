@@ -14,7 +14,7 @@ pub struct Limits<'a> {
     /// Depth in plies, in place of the engine's own. With `None` and a limit of time or nodes, as deep as that allows.
     pub depth: Option<u32>,
     /// Time for the answer. However short it is, four plies are searched, or three if the depth, which is at most the number of empty
-    /// squares, is odd.
+    /// squares, is odd; fewer where the solver takes over.
     pub time: Option<Duration>,
     /// About how many positions to visit for the answer; the plies that [`time`](Self::time) guarantees are searched in any case. With one
     /// thread the answer then depends on nothing else; several threads may visit more.
