@@ -80,13 +80,15 @@ impl<'e, E: Evaluator> Engine<'e, E> {
     pub fn analyse_within(&mut self, position: &Position, limits: &Limits<'_>) -> Analysis {
         let (stop, empties, depth) = (Stop::at(limits), position.empties(), self.depth(limits));
         let few = self.strength.exact_empties;
-        let mut visited = 0;
         if empties <= few && !limits.is_open() {
             let (nodes, solved) = self.solve(position, stop);
-            visited = nodes;
-            if let Some(solved) = solved {
-                return Analysis { nodes, ..solved };
-            }
+            return match solved {
+                Some(solved) => Analysis { nodes, ..solved },
+                None => {
+                    let found = self.searcher.search_with(position, depth, stop);
+                    Analysis { nodes: nodes + found.nodes, ..found }
+                }
+            };
         }
         let to_the_end = empties <= depth.max(few);
         // At full width half the plies take about as long as the solver does.
@@ -94,7 +96,6 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         // One ply finds a move, whatever happens to the solver.
         let first = if to_the_end { depth.min(empties.saturating_sub(solved_plies)).max(1) } else { depth };
         let found = self.searcher.search_with(position, first, stop);
-        let found = Analysis { nodes: visited + found.nodes, ..found };
         if !to_the_end || found.depth < first || stop.is_set_at(found.nodes) {
             return found;
         }
