@@ -104,7 +104,7 @@ impl Weights {
                 let found = engine.analyse_within(position, &limits);
                 (!stop.load(Relaxed)).then(|| (found.score.discs(), number(found.best)))
             };
-            positions.par_iter().map_init(engine, search).collect()
+            of_each(&positions, engine, search)
         })?;
         Ok(arrays(py, found.expect("Python has no signal")))
     }
@@ -116,18 +116,13 @@ impl Weights {
     fn solve<'py>(&self, py: Python<'py>, boards: &Bound<'py, PyAny>) -> PyResult<Found<'py, i8>> {
         let (positions, evaluator) = (positions_of(boards)?, self.evaluator.clone());
         let found: Option<Vec<_>> = run(py, move |stop| {
-            // Positions take very different times, so each is its own task. Creating a solver takes longer than solving many of them.
-            let solvers = Mutex::new(Vec::new());
-            let idle = || solvers.lock().unwrap_or_else(PoisonError::into_inner);
-            let solve = |position: &Position| {
-                let known = idle().pop();
-                let mut solver = known.unwrap_or_else(|| EndgameSolver::with_evaluator(&*evaluator, LOG2_ENTRIES));
+            let solver = || EndgameSolver::with_evaluator(&*evaluator, LOG2_ENTRIES);
+            let solve = |solver: &mut EndgameSolver<'_, PatternEvaluator>, position: &Position| {
                 solver.forget();
                 let solved = solver.solve_until(*position, -64, 64, stop)?;
-                idle().push(solver);
                 Some((solved.score.discs() as i8, number(solved.best)))
             };
-            positions.par_iter().with_max_len(1).map(solve).collect()
+            of_each(&positions, solver, solve)
         })?;
         Ok(arrays(py, found.expect("Python has no signal")))
     }
@@ -139,6 +134,25 @@ type Found<'py, T> = (Bound<'py, PyArray1<T>>, Bound<'py, PyArray1<i8>>);
 fn arrays<T: Element>(py: Python<'_>, found: Vec<(T, i8)>) -> Found<'_, T> {
     let (values, moves): (Vec<T>, Vec<i8>) = found.into_iter().unzip();
     (values.into_pyarray(py), moves.into_pyarray(py))
+}
+
+/// What is found in each position by one of the tools that the threads share; `None` once one finds nothing. Positions take very different
+/// times, so each is its own task, and making a tool takes longer than many of them.
+fn of_each<T: Send, R: Send>(
+    positions: &[Position],
+    make: impl Fn() -> T + Sync,
+    find: impl Fn(&mut T, &Position) -> Option<R> + Sync,
+) -> Option<Vec<R>> {
+    let tools = Mutex::new(Vec::new());
+    let idle = || tools.lock().unwrap_or_else(PoisonError::into_inner);
+    let of_one = |position: &Position| {
+        let known = idle().pop();
+        let mut tool = known.unwrap_or_else(&make);
+        let found = find(&mut tool, position)?;
+        idle().push(tool);
+        Some(found)
+    };
+    positions.par_iter().with_max_len(1).map(of_one).collect()
 }
 
 /// The number of a move's square, or -1.
