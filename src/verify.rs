@@ -18,9 +18,10 @@ use crate::eval::Model;
 use crate::games::{GamesError, GamesReader, RawFrame, frame, games_file, games_in};
 use crate::selfplay::SelfPlay;
 use crate::storage::FileError;
+use crate::threads::lock;
 use crate::train::{
     BEST, Budget, CHECKPOINTS, GameJob, GameSource, LAST, LocalGames, OnGames, Outcome, Played, Sink, StoredRun,
-    TrainConfig, TrainError, TrainEvent, TrainRequest, events, metrics, train,
+    TrainConfig, TrainError, TrainEvent, TrainRequest, check_games_from, events, metrics, train,
 };
 use crate::weights::WeightFile;
 
@@ -63,6 +64,12 @@ pub struct Fault {
     pub worker: Option<String>,
     /// What is wrong.
     pub reason: String,
+}
+
+impl Fault {
+    fn of_file(file: PathBuf, reason: String) -> Self {
+        Self { file, first: None, last: None, worker: None, reason }
+    }
 }
 
 /// Learns a run again from its kept games, and plays a share of them again. `None` if it was stopped. The sink gets the events of the run
@@ -139,7 +146,7 @@ struct State {
 /// A weight file of the run.
 struct Weights {
     path: PathBuf,
-    file: WeightFile,
+    model: Model,
     /// Whether the run has had these weights, as far as it was learned again.
     is_met: bool,
 }
@@ -147,12 +154,22 @@ struct Weights {
 impl<'r> KeptGames<'r> {
     fn of(request: &VerifyRequest<'r>, config: &TrainConfig) -> Result<Self, TrainError> {
         let run = request.run;
-        let weights = |name| {
-            let path = run.join(name);
-            Ok::<_, TrainError>(Weights { file: WeightFile::load(&path)?, path, is_met: false })
-        };
-        let weights = vec![weights(LAST)?, weights(BEST)?];
-        let mut learned = weights[0].file.provenance.generations as u32;
+        let events: Vec<TrainEvent> = events(&metrics(run)?).collect();
+        let played = events.iter().filter_map(|event| match event {
+            TrainEvent::Played { generation, .. } => Some(generation + 1),
+            _ => None,
+        });
+        let mut learned = played.max().unwrap_or(0);
+        let (mut found, mut weights) = (Verified::default(), Vec::new());
+        for path in [LAST, BEST].map(|name| run.join(name)) {
+            match WeightFile::load(&path) {
+                Ok(file) => {
+                    learned = learned.max(file.provenance.generations as u32);
+                    weights.push(Weights { path, model: file.model, is_met: false });
+                }
+                Err(error) => found.faults.push(Fault::of_file(path, error.to_string())),
+            }
+        }
         let is_whole = |generation| {
             let wanted = config.play(generation).map(|play| play.games);
             wanted.is_some_and(|wanted| games_in(&games_file(run, generation)) >= wanted)
@@ -160,14 +177,13 @@ impl<'r> KeptGames<'r> {
         while is_whole(learned) || games_file(run, learned + 1).exists() {
             learned += 1;
         }
-        let state = Mutex::new(State { found: Verified::default(), weights });
-        let events = events(&metrics(run)?).collect();
+        match check_games_from(run, learned) {
+            Err(TrainError::Damaged { path, reason }) => found.faults.push(Fault::of_file(path, reason)),
+            checked => checked?,
+        }
+        let state = Mutex::new(State { found, weights });
         let (is_over, is_known) = Default::default();
         Ok(Self { request: *request, learned, events, state, is_over, is_known })
-    }
-
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How far to learn again, the likelier way first, until the run's weights are met: what is learned at the end depends on where it
@@ -189,13 +205,13 @@ impl<'r> KeptGames<'r> {
 
     /// Notes weights that the run should have had.
     fn meet(&self, model: &Model) {
-        for weights in &mut self.state().weights {
-            weights.is_met |= weights.file.model == *model;
+        for weights in &mut lock(&self.state).weights {
+            weights.is_met |= weights.model == *model;
         }
     }
 
     fn knows_all_weights(&self) -> bool {
-        self.state().weights.iter().all(|weights| weights.is_met)
+        lock(&self.state).weights.iter().all(|weights| weights.is_met)
     }
 
     /// What was found, with a fault for each weight file that does not follow from the games.
@@ -210,8 +226,7 @@ impl<'r> KeptGames<'r> {
         let State { mut found, weights } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         for Weights { path, is_met, .. } in weights {
             if !(is_met || is_of_an_earlier_end && path.ends_with(BEST)) {
-                let reason = "the run's games do not lead to these weights".to_owned();
-                found.faults.push(Fault { file: path, first: None, last: None, worker: None, reason });
+                found.faults.push(Fault::of_file(path, "the run's games do not lead to these weights".to_owned()));
             }
         }
         found
@@ -226,7 +241,7 @@ impl<'r> KeptGames<'r> {
         let worker = delivered.flatten().find(|(_, ranges)| ranges.iter().any(is_of)).map(|(name, _)| name.clone());
         let file = games_file(self.request.run, generation);
         let (first, last) = (Some(games.start), Some(games.end - 1));
-        self.state().found.faults.push(Fault { file, first, last, worker, reason });
+        lock(&self.state).found.faults.push(Fault { file, first, last, worker, reason });
     }
 
     /// The frames of a generation up to the first that is missing or damaged, and why there are no more.
@@ -267,7 +282,7 @@ impl<'r> KeptGames<'r> {
             let numbers = kept.first()..kept.first() + kept.len() as u32;
             let played = players.play_here(job.seed, job.generation, numbers.clone(), stop);
             let (Ok(played), Ok(kept)) = (played, kept.decode()) else { return };
-            self.state().found.replayed += played.len() as u64;
+            lock(&self.state).found.replayed += played.len() as u64;
             if played != kept {
                 self.fault(
                     job.generation,
@@ -322,7 +337,7 @@ impl GameSource for KeptGames<'_> {
             }
         }
         if !is_known {
-            self.state().found.games += u64::from(next);
+            lock(&self.state).found.games += u64::from(next);
         }
         if must_be_whole && next < job.games.end && flow.is_continue() && !stop.load(Relaxed) {
             let missing = next..job.games.end;

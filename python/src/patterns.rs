@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use flipside_core::board::Position;
+use flipside_core::export::tables;
 use flipside_core::pattern::{self, Layout, Seen};
 use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2};
@@ -56,14 +57,7 @@ impl PatternSet {
     /// slot, and its number of slots.
     #[getter]
     fn tables(&self) -> Vec<(String, usize, usize)> {
-        let set = self.layout.set();
-        let patterns = set.patterns.iter().enumerate().map(|(number, pattern)| {
-            let slots = self.layout.slots_of(number);
-            (format!("pattern.{}", pattern.name), slots.start, slots.len())
-        });
-        let scalars = self.layout.scalars().iter();
-        let scalars = scalars.map(|&(scalar, first)| (format!("scalar.{}", scalar.name()), first, scalar.values()));
-        patterns.chain(scalars).collect()
+        tables(&self.layout).into_iter().map(|(name, slots)| (name, slots.start, slots.len())).collect()
     }
 
     /// For each slot, the slot that counts for it and its mirror images: int32, shape (slots,).

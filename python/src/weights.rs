@@ -9,6 +9,7 @@ use flipside_core::board::{Position, Square};
 use flipside_core::eval::{Model, PatternEvaluator, Score, StageMap, static_value};
 use flipside_core::search::{EndgameSolver, Engine, Limits, Strength};
 use flipside_core::storage::{FileError, write_whole};
+use flipside_core::train::BEST;
 use flipside_core::weights::{Provenance, WeightFile};
 use numpy::ndarray::Array2;
 use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
@@ -160,13 +161,14 @@ fn number(best: Option<Square>) -> i8 {
     best.map_or(-1, |square| square.index() as i8)
 }
 
-/// Reads a weight file (`.fsw`); without a path, the weights that ship with flipside.
+/// Reads a weight file (`.fsw`), or the best weights of a run by its folder; without a path, the weights that ship with flipside.
 ///
 /// Raises OSError (such as FileNotFoundError) if the file cannot be read, ValueError if it is damaged or not a weight file.
 #[pyfunction]
 #[pyo3(signature = (path = None))]
 pub fn load(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Weights> {
     run(py, move |_| {
+        let path = path.map(|path| if path.join(BEST).is_file() { path.join(BEST) } else { path });
         let file = path.as_ref().map_or_else(|| Ok(WeightFile::embedded()), WeightFile::load);
         let file = file.map_err(|error| of_file(path.as_deref().unwrap_or(Path::new("")), error))?;
         let evaluator = file.evaluator().map_err(|error| PyValueError::new_err(error.to_string()))?;

@@ -27,10 +27,12 @@ def test_boards_are_read_from_text():
     assert flipside.boards("").shape == (0, 2)
 
 
-def test_weights_have_a_name(weights):
+def test_weights_have_a_name(weights, tmp_path):
     assert len(weights.hash) == 64 and weights.patterns in repr(weights) and weights.hash[:12] in repr(weights)
     shipped = pathlib.Path(__file__).parents[2] / "weights" / "default.fsw"
     assert flipside.load(shipped).hash == flipside.load(str(shipped)).hash == weights.hash
+    (tmp_path / "best.fsw").write_bytes(shipped.read_bytes())
+    assert flipside.load(tmp_path).hash == weights.hash
 
 
 def test_both_ways_to_give_boards_are_the_same(weights):

@@ -88,7 +88,7 @@ impl Match {
     /// Plays the match on the threads of the current rayon pool.
     ///
     /// `first` and `second` each make a player for every thread that has a game to play. `on_pair` gets each pair in order, those of
-    /// [`Self::held`] included, on whichever thread completed it. Setting `stop` (anywhere, even in `on_pair`) ends the match; games in
+    /// [`Self::held`] included, on whichever thread completed it. The match ends if it breaks off, or soon after `stop` is set; games in
     /// progress are dropped.
     ///
     /// # Errors
@@ -99,9 +99,9 @@ impl Match {
         first: impl Fn() -> Result<A, PlayerError> + Sync,
         second: impl Fn() -> Result<B, PlayerError> + Sync,
         stop: &AtomicBool,
-        on_pair: impl FnMut(PairEvent<'_>) + Send,
+        mut on_pair: impl FnMut(PairEvent<'_>) -> ControlFlow<()> + Send,
     ) -> Result<MatchReport, PlayerError> {
-        let mut results = Results::new(self, on_pair);
+        let (mut tally, mut llr, mut decision) = (Tally::default(), self.sprt.map(|_| 0.0), None);
         let work = |players: &mut Option<(A, B)>, index: usize| {
             let held = self.held.get(index).cloned().unwrap_or_default();
             let pair = held.complete(&self.openings[index], stop, || {
@@ -113,8 +113,19 @@ impl Match {
             });
             unless_stopped(pair)
         };
-        in_order(self.openings.len(), stop, work, |index, pair| results.add(index, &pair))?;
-        Ok(results.report())
+        in_order(self.openings.len(), stop, work, |index, pair| {
+            tally.add(pair.discs());
+            llr = self.sprt.map(|sprt| sprt.llr(&tally));
+            decision = self.sprt.zip(llr).and_then(|(sprt, llr)| sprt.decide(llr));
+            let flow = on_pair(PairEvent { index, pair: &pair, tally: &tally, llr });
+            if decision.is_some() { ControlFlow::Break(()) } else { flow }
+        })?;
+        let ending = match decision {
+            Some(hypothesis) => Ending::Decided(hypothesis),
+            None if tally.pair_count() == self.openings.len() as u64 => Ending::Complete,
+            None => Ending::Stopped,
+        };
+        Ok(MatchReport { tally, llr, ending })
     }
 }
 
@@ -148,40 +159,5 @@ impl HeldPair {
             }
         };
         Ok(Pair { games })
-    }
-}
-
-/// Counts pairs.
-struct Results<'a, F> {
-    plan: &'a Match,
-    on_pair: F,
-    tally: Tally,
-    llr: Option<f64>,
-    decision: Option<Hypothesis>,
-}
-
-impl<'a, F: FnMut(PairEvent<'_>)> Results<'a, F> {
-    fn new(plan: &'a Match, on_pair: F) -> Self {
-        Self { plan, on_pair, tally: Tally::default(), llr: plan.sprt.map(|_| 0.0), decision: None }
-    }
-
-    fn add(&mut self, index: usize, pair: &Pair) -> ControlFlow<()> {
-        self.tally.add(pair.discs());
-        if let Some(sprt) = &self.plan.sprt {
-            let llr = sprt.llr(&self.tally);
-            self.llr = Some(llr);
-            self.decision = sprt.decide(llr);
-        }
-        (self.on_pair)(PairEvent { index, pair, tally: &self.tally, llr: self.llr });
-        if self.decision.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-
-    fn report(self) -> MatchReport {
-        let ending = match self.decision {
-            Some(hypothesis) => Ending::Decided(hypothesis),
-            None if self.tally.pair_count() == self.plan.openings.len() as u64 => Ending::Complete,
-            None => Ending::Stopped,
-        };
-        MatchReport { tally: self.tally, llr: self.llr, ending }
     }
 }

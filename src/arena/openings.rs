@@ -66,12 +66,14 @@ pub fn openings_of(records: impl Iterator<Item = Result<Record, RecordError>>) -
     if openings.is_empty() { Err(nothing()) } else { Ok(openings) }
 }
 
-/// A game that leads to a position, or to its image if it is of the mirrored start. `None` if there is none, or none is found soon.
+/// A game that leads to a position, to its image if it is of the mirrored start, or to either with the other player to move: some formats
+/// do not say who is. `None` if there is none, or none is found soon.
 fn moves_to(target: Diagram) -> Option<Transcript> {
     let mirror = |discs: u64| squares(discs).fold(0, |set, square| set | mirrored(square).bit());
     let Position { player, opponent } = target.position;
     let image = Diagram { position: Position { player: mirror(player), opponent: mirror(opponent) }, ..target };
-    [target, image].into_iter().find_map(|target| {
+    let swapped = |diagram: Diagram| Diagram { side: diagram.side.other(), ..diagram };
+    [target, image, swapped(target), swapped(image)].into_iter().find_map(|target| {
         let (mut moves, mut seen) = (Vec::new(), HashSet::new());
         let is_found = search_moves(Diagram::START, target.pass_if_needed(), &mut moves, &mut seen);
         is_found.then(|| Transcript::from_moves(&moves).expect("the search plays legal moves"))

@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
 
 use super::derive::{Child, PLY, children_in, open_leaf, own_cost, step_cost, update};
 use super::error::BookError;
 use super::leaf::LeafSearch;
-use super::record::Hash;
-use super::record::{Derived, Key, Leaf, Link, Record, Valued};
+use super::record::{Derived, Hash, Key, Leaf, Link, Record, Valued};
 use super::store::{Book, View};
 use super::whole::with_children;
 use crate::board::{Bitboard, Position, canonical};
@@ -65,8 +65,8 @@ pub struct Grow<'a> {
     pub positions: Option<u64>,
     /// Growing ends soon after this is set; the current batch is dropped, and repeated next time.
     pub stop: &'a AtomicBool,
-    /// Growing ends soon after this is set; what was found is kept.
-    pub enough: &'a AtomicBool,
+    /// Growing ends soon after this; what was found is kept.
+    pub until: Option<Instant>,
 }
 
 impl Grow<'_> {
@@ -95,7 +95,7 @@ impl Grow<'_> {
             if self.stop.load(Relaxed) {
                 break GrowthEnd::Stopped;
             }
-            if self.enough.load(Relaxed) {
+            if self.time_is_up() {
                 break GrowthEnd::Done;
             }
             let new = self.positions.map(|most| most.saturating_sub(book.len()));
@@ -117,9 +117,10 @@ impl Grow<'_> {
                 break GrowthEnd::Complete;
             }
             let mut growth = growth(book, searched)?;
-            let found = search_all(&jobs, &searcher, [self.stop, self.enough], || {
+            let found = search_all(&jobs, &searcher, self.stop, || {
                 growth.searched += 1;
                 progress(&growth);
+                if self.time_is_up() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
             if self.stop.load(Relaxed) {
                 break GrowthEnd::Stopped;
@@ -131,6 +132,10 @@ impl Grow<'_> {
         book.commit()?;
         progress(&growth(book, searched)?);
         Ok(end)
+    }
+
+    fn time_is_up(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
     }
 }
 
@@ -189,15 +194,15 @@ fn growth(book: &Book, searched: u64) -> Result<Growth, BookError> {
     Ok(Growth { positions: book.len(), searched, start, next })
 }
 
-/// Searches positions on all threads. Returns the results in order, only the first ones if a flag was set.
+/// Searches positions on all threads. Returns the results in order, only the first ones if it is stopped, or if `progress`, which is called
+/// after each, breaks off.
 fn search_all<'e, E: Evaluator + 'e>(
     jobs: &[Job],
     searcher: &(impl Fn() -> LeafSearch<'e, E> + Sync),
-    stops: [&AtomicBool; 2],
-    mut progress: impl FnMut() + Send,
+    stop: &AtomicBool,
+    mut progress: impl FnMut() -> ControlFlow<()> + Send,
 ) -> Vec<Found> {
     let mut all = Vec::with_capacity(jobs.len());
-    let [stop, enough] = stops;
     let work = |own: &mut Option<LeafSearch<'e, E>>, index: usize| {
         let Job { position, played } = jobs[index];
         let leaf = own.get_or_insert_with(searcher).search(&position, played, stop);
@@ -205,8 +210,7 @@ fn search_all<'e, E: Evaluator + 'e>(
     };
     let Ok(()) = in_order(jobs.len(), stop, work, |_, found| {
         all.push(found);
-        progress();
-        if enough.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        progress()
     });
     all
 }
@@ -248,9 +252,10 @@ pub(super) fn evaluate<'e, E: Evaluator + 'e>(
     for batch in positions.chunks(BATCH) {
         let view = book.view()?;
         let jobs = batch.iter().map(|&position| job(&view, position)).collect::<Result<Vec<_>, _>>()?;
-        let found = search_all(&jobs, searcher, [stop, stop], || {
+        let found = search_all(&jobs, searcher, stop, || {
             done += 1;
             progress(done);
+            ControlFlow::Continue(())
         });
         take(book, &found, weights)?;
         book.commit()?;

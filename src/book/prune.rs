@@ -33,14 +33,13 @@ pub fn prune(book: &Book, keep: Keep, path: &Path) -> Result<u64, BookError> {
     if view.find(start)?.is_none() {
         return Err(BookError::NoStart);
     }
-    let (count, ()) = build(path, book.weights().to_vec(), |filling| {
+    build(path, book.weights().to_vec(), |filling| {
         let mut kept = HashSet::from([start]);
         for discs in PLIES {
             kept = prune_ply(&view, keep, discs, &kept, filling)?;
         }
         derive_all(filling)
-    })?;
-    Ok(count)
+    })
 }
 
 /// Puts the kept positions with a number of discs into a new book. Returns those that are kept with one disc more.

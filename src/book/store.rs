@@ -172,21 +172,22 @@ impl Store {
         read().map_err(|error| self.wrong(error))
     }
 
-    /// Changes the file at once or not at all.
-    fn transact<R>(
+    /// Changes the file at once or not at all. Returns its number of positions.
+    fn transact(
         &mut self,
         weights: &[Hash],
-        work: impl FnOnce(&mut Table<'_>) -> Result<R, BookError>,
-    ) -> Result<R, BookError> {
+        work: impl FnOnce(&mut Table<'_>) -> Result<(), BookError>,
+    ) -> Result<u64, BookError> {
         let database = self.database()?;
         let transaction = begin(database).map_err(|error| self.wrong(error))?;
-        let result = {
+        let len = {
             let mut named = transaction.open_table(WEIGHTS).map_err(|error| self.wrong(error))?;
             for (number, hash) in weights.iter().enumerate() {
                 named.insert(number as u32 + 1, hash).map_err(|error| self.wrong(error))?;
             }
             let mut table = transaction.open_table(POSITIONS).map_err(|error| self.wrong(error))?;
-            work(&mut table)?
+            work(&mut table)?;
+            table.len().map_err(|error| self.wrong(error))?
         };
         // Changes of a transaction that is not committed are taken back.
         self.database()?;
@@ -195,7 +196,7 @@ impl Store {
         if let Access::Changes(_, last, _) = &mut self.access {
             *last = Arc::new(table);
         }
-        Ok(result)
+        Ok(len)
     }
 
     /// The database, if the file may be changed.
@@ -412,22 +413,20 @@ impl Book {
     }
 
     /// [`Self::commit`], with changes of many positions by `work`.
-    pub(super) fn rewrite<R>(
+    pub(super) fn rewrite(
         &mut self,
-        work: impl FnOnce(&mut Filling<'_, '_>) -> Result<R, BookError>,
-    ) -> Result<R, BookError> {
+        work: impl FnOnce(&mut Filling<'_, '_>) -> Result<(), BookError>,
+    ) -> Result<(), BookError> {
         let (path, fault, changed) = (self.store.path.clone(), Arc::clone(&self.store.fault), &self.changed);
-        let (result, len) = self.store.transact(&self.weights, |table| {
+        let len = self.store.transact(&self.weights, |table| {
             let mut filling = Filling { table, collected: BTreeMap::new(), path: &path, fault: &fault };
             changed.values().try_for_each(|record| filling.put(record))?;
-            let result = work(&mut filling)?;
-            filling.flush()?;
-            let len = filling.table.len().map_err(|error| filling.wrong(error))?;
-            Ok((result, len))
+            work(&mut filling)?;
+            filling.flush()
         })?;
         self.revert();
         (self.committed, self.known_weights) = (len, self.weights.len());
-        Ok(result)
+        Ok(())
     }
 
     /// Refuses a book that must not be changed.
@@ -471,7 +470,7 @@ impl View<'_> {
     /// The records with keys in a range.
     pub fn between(&self, keys: RangeInclusive<Key>) -> Result<Vec<Record>, BookError> {
         let changed = &self.book.changed;
-        let mut found = chunk(&*self.committed, &keys, |error| self.book.store.wrong(error))?;
+        let mut found = self.committed(keys.clone()).collect::<Result<Vec<_>, _>>()?;
         found.retain(|record| !changed.contains_key(&Key::of(record.position)));
         found.extend(changed.range(keys).map(|(_, record)| *record));
         Ok(found)
@@ -484,7 +483,12 @@ impl View<'_> {
 
     /// The committed records of a ply, in order.
     pub fn ply(&self, discs: u32) -> impl Iterator<Item = Result<Record, BookError>> {
-        let mut keys = Some(Key::ply(discs));
+        self.committed(Key::ply(discs))
+    }
+
+    /// The committed records with keys in a range, in order.
+    fn committed(&self, keys: RangeInclusive<Key>) -> impl Iterator<Item = Result<Record, BookError>> {
+        let mut keys = Some(keys);
         let mut records = Vec::new().into_iter();
         std::iter::from_fn(move || {
             if records.len() == 0

@@ -114,24 +114,23 @@ pub(super) fn derive_all(filling: &mut Filling<'_, '_>) -> Result<(), BookError>
     )
 }
 
-/// Writes a book, which may replace another one that no other process is changing. Returns its number of positions, and what `fill`
-/// returns.
+/// Writes a book, which may replace another one that no other process is changing. Returns its number of positions.
 ///
 /// # Errors
 /// Errors of `fill`, I/O errors, and [`BookError::Locked`].
-pub(super) fn build<R>(
+pub(super) fn build(
     path: &Path,
     weights: Vec<Hash>,
-    fill: impl FnOnce(&mut Filling<'_, '_>) -> Result<R, BookError>,
-) -> Result<(u64, R), BookError> {
+    fill: impl FnOnce(&mut Filling<'_, '_>) -> Result<(), BookError>,
+) -> Result<u64, BookError> {
     let replaced = hold(path)?;
     let write = |file: &mut File| {
         let mut book = Book::on(file.try_clone()?, path)?;
         book.set_weights(weights);
-        let result = book.rewrite(fill)?;
+        book.rewrite(fill)?;
         // Checked last: another process may have put a book there in the meantime.
         replaced.as_ref().map_or(Ok(()), Book::must_be_ours)?;
-        Ok((book.len(), result))
+        Ok(book.len())
     };
     let is_there = path.try_exists().map_err(FileError::io(path))?;
     let written = if is_there { atomic_replace(path, write) } else { atomic_create(path, write) };
@@ -254,7 +253,7 @@ pub fn merge(books: &[Book], path: &Path) -> Result<u64, BookError> {
         std::iter::once(0).chain(book.weights().iter().map(|hash| number_in(&mut weights, hash))).collect()
     };
     let numbers: Vec<_> = books.iter().map(&mut renumber).collect();
-    let (count, ()) = build(path, weights, |filling| {
+    build(path, weights, |filling| {
         for (book, numbers) in books.iter().zip(&numbers) {
             for record in book.view()?.all() {
                 let record = record?;
@@ -263,8 +262,7 @@ pub fn merge(books: &[Book], path: &Path) -> Result<u64, BookError> {
             }
         }
         derive_all(filling)
-    })?;
-    Ok(count)
+    })
 }
 
 #[cfg(test)]

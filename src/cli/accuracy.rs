@@ -65,7 +65,7 @@ pub struct AccuracyArguments {
     #[arg(long, conflicts_with = "exact_empties")]
     regret: bool,
 
-    /// Plies to search [default: 0; 1 with --regret]
+    /// Plies to search [default: static values; 1 with --regret]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60))]
     depth: Option<u32>,
 

@@ -10,9 +10,8 @@ use clap::Args;
 use super::error::{CliError, Context};
 use super::input::STANDARD_STREAM;
 use flipside::board::{Bitboard, Position, Square};
-use flipside::eval::{
-    Calibration, Evaluator, MobilityEvaluator, PatternEvaluator, PatternState, Score, SquareEvaluator,
-};
+use flipside::eval::{Calibration, Evaluator, MobilityEvaluator, PatternEvaluator, Score, SquareEvaluator};
+use flipside::pattern::Indices;
 use flipside::search::{Deviations, Engine, Strength};
 use flipside::train::BEST;
 use flipside::weights::WeightFile;
@@ -72,7 +71,7 @@ pub struct WeightsOption {
 /// Positions as an argument, and weights by `-w`.
 #[derive(Args, Debug)]
 pub struct Positions {
-    /// File with one position or list of moves (f5d6c3) per line, `-` for standard input, or such a line itself
+    /// File of positions or games in any format that `convert` reads, `-` for standard input, or a position or list of moves (f5d6c3) itself
     #[arg(value_name = "POSITIONS", default_value = STANDARD_STREAM)]
     pub positions: PathBuf,
 
@@ -90,34 +89,34 @@ pub enum AnyEvaluator {
 
 impl Evaluator for AnyEvaluator {
     /// Only pattern tables use it.
-    type State = PatternState;
+    type State = Indices;
 
     #[inline]
-    fn state(&self, position: &Position) -> PatternState {
+    fn state(&self, position: &Position) -> Indices {
         match self {
             Self::Patterns(evaluator) => evaluator.state(position),
-            Self::Baseline(_) => PatternState::default(),
+            Self::Baseline(_) => Indices::default(),
         }
     }
 
     #[inline]
-    fn play(&self, before: &PatternState, to: Square, flips: Bitboard) -> PatternState {
+    fn play(&self, before: &Indices, to: Square, flips: Bitboard) -> Indices {
         match self {
             Self::Patterns(evaluator) => evaluator.play(before, to, flips),
-            Self::Baseline(_) => PatternState::default(),
+            Self::Baseline(_) => Indices::default(),
         }
     }
 
     #[inline]
-    fn pass(&self, before: &PatternState) -> PatternState {
+    fn pass(&self, before: &Indices) -> Indices {
         match self {
             Self::Patterns(evaluator) => evaluator.pass(before),
-            Self::Baseline(_) => PatternState::default(),
+            Self::Baseline(_) => Indices::default(),
         }
     }
 
     #[inline]
-    fn evaluate(&self, position: &Position, state: &PatternState) -> Score {
+    fn evaluate(&self, position: &Position, state: &Indices) -> Score {
         match self {
             Self::Patterns(evaluator) => evaluator.evaluate(position, state),
             Self::Baseline(evaluator) => evaluator.evaluate(position, &()),
@@ -125,7 +124,7 @@ impl Evaluator for AnyEvaluator {
     }
 
     #[inline(always)]
-    fn evaluate_move(&self, before: &PatternState, to: Square, flips: Bitboard, after: &Position) -> Option<Score> {
+    fn evaluate_move(&self, before: &Indices, to: Square, flips: Bitboard, after: &Position) -> Option<Score> {
         match self {
             Self::Patterns(evaluator) => evaluator.evaluate_move(before, to, flips, after),
             Self::Baseline(evaluator) => evaluator.evaluate_move(&(), to, flips, after),

@@ -221,6 +221,7 @@ pub fn read_positions(path: &Path, session: &Session) -> Result<Vec<ScoredDiagra
             Err(error)
                 if text.contains(' ') || text.chars().all(|c| "abcdefghABCDEFGH0123456789OXox*-.".contains(c)) =>
             {
+                let text = text.trim_start();
                 return Err(CliError::because(format!("`{text}` is neither a file nor a position"), error).hint(FORMAT));
             }
             Err(_) => {}
@@ -230,12 +231,13 @@ pub fn read_positions(path: &Path, session: &Session) -> Result<Vec<ScoredDiagra
     let input = Input::read(path, None, session)?;
     let name = &input.name;
     let unreadable = || format!("cannot read positions from {name}");
-    if matches!(input.format, Format::F5d6 | Format::Obf | Format::Egaroucid) {
+    let positions = input.records()?.map(|record| record.map(Record::into_position));
+    let positions: Result<Vec<_>, _> = positions.collect();
+    if positions.is_err() && matches!(input.format, Format::F5d6 | Format::Obf | Format::Egaroucid) {
+        // Of a binary file a bad line is not what is wrong.
         decode_text(input.bytes.clone(), "text file").context(unreadable)?;
     }
-    let positions = input.records()?.map(|record| record.map(Record::into_position));
-    let positions: Vec<_> =
-        positions.collect::<Result<_, _>>().context(unreadable).map_err(|error| error.hint(FORMAT))?;
+    let positions = positions.context(unreadable).map_err(|error| error.hint(FORMAT))?;
     if positions.is_empty() {
         return Err(CliError::failure(format!("there are no positions in {name}")).hint(FORMAT));
     }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use super::error::CliError;
-use super::session::start_threads;
+use super::session::started;
 use flipside::threads::Reorder;
 
 /// Does `work` for each item on a number of threads, each with its own worker, and hands the results to `take` in the order of the
@@ -38,7 +38,7 @@ pub fn on_own_threads<T: Sync, W, R: Send>(
         let (sender, results) = sync_channel(threads);
         for _ in 0..threads.min(items.len()) {
             let sender = sender.clone();
-            start_threads(threads, |_| thread::Builder::new().spawn_scoped(scope, || run(sender)))?;
+            started(threads, thread::Builder::new().spawn_scoped(scope, || run(sender)))?;
         }
         drop(sender);
         let mut in_order = Reorder::default();

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::Args;
 use serde::Serialize;
@@ -57,8 +56,8 @@ pub struct MatchArguments {
     openings: OpeningsArguments,
 
     /// Stop once a sequential test (both error rates 5%) decides between an Elo difference of at most ELO0 and one of at least ELO1
-    #[arg(long, value_name = "ELO0,ELO1", allow_hyphen_values = true)]
-    sprt: Option<SprtArgument>,
+    #[arg(long, value_name = "ELO0,ELO1", allow_hyphen_values = true, value_parser = parse_sprt)]
+    sprt: Option<Sprt>,
 
     /// Keep finished games in this file, and continue after those it already holds; other matches may use it too (`convert` turns it into
     /// GGF or f5d6)
@@ -76,17 +75,10 @@ pub struct MatchArguments {
     external: ExternalArguments,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct SprtArgument(Sprt);
-
-impl FromStr for SprtArgument {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let numbers = text.split_once(',').and_then(|(low, high)| Some((low.parse().ok()?, high.parse().ok()?)));
-        let (low, high) = numbers.ok_or("expected two numbers, like 0,10")?;
-        Sprt::new(low, high, 0.05, 0.05).map(Self).map_err(|error| error.to_string())
-    }
+fn parse_sprt(text: &str) -> Result<Sprt, String> {
+    let numbers = text.split_once(',').and_then(|(low, high)| Some((low.parse().ok()?, high.parse().ok()?)));
+    let (low, high) = numbers.ok_or("expected two numbers, like 0,10")?;
+    Sprt::new(low, high, 0.05, 0.05).map_err(|error| error.to_string())
 }
 
 impl MatchArguments {
@@ -109,7 +101,7 @@ impl MatchArguments {
             session.say(format_args!("{} {verb} already been played", counted(already as u64, "pair")));
         }
         let stop = stop_on_signals();
-        let plan = Match { openings, sprt: self.sprt.map(|argument| argument.0), held };
+        let plan = Match { openings, sprt: self.sprt, held };
         let mut meter = Meter::new(session, plan.openings.len() as u64, "pairs");
         meter.skip_to(already as u64);
         let mut recorder = Recorder {
@@ -120,7 +112,6 @@ impl MatchArguments {
             sprt: plan.sprt,
             so_far: MatchReport { tally: Tally::default(), llr: None, ending: Ending::Stopped },
             forfeits: Forfeits::default(),
-            stop: &stop,
             failure: None,
         };
         let report = plan.run(|| first.make(&stop), || second.make(&stop), &stop, |event| recorder.pair(&event));
@@ -168,7 +159,7 @@ impl MatchArguments {
             elo: tally.elo(),
             discs: tally.discs(),
             superiority: tally.superiority(),
-            sprt: self.sprt.zip(report.llr).map(|(SprtArgument(sprt), llr)| SprtFound::of(&sprt, llr, report.ending)),
+            sprt: self.sprt.zip(report.llr).map(|(sprt, llr)| SprtFound::of(&sprt, llr, report.ending)),
             forfeits: [0, 1].map(|player| forfeits.of(player)),
             seconds,
             reasons: forfeits.rows(),
@@ -249,22 +240,17 @@ struct Recorder<'s> {
     /// The result if the match ends here.
     so_far: MatchReport,
     forfeits: Forfeits,
-    stop: &'s AtomicBool,
     failure: Option<CliError>,
 }
 
 impl Recorder<'_> {
-    fn pair(&mut self, event: &PairEvent<'_>) {
-        if self.failure.is_some() {
-            return;
-        }
+    fn pair(&mut self, event: &PairEvent<'_>) -> ControlFlow<()> {
         let PairEvent { index, pair, tally, llr } = *event;
         let is_new = index >= self.already;
         let kept = self.log.as_mut().map_or(Ok(()), |log| log.add([0, 1], &self.openings[index], pair));
         if let Err(error) = kept.context(|| "cannot keep the games") {
             self.failure = Some(error);
-            self.stop.store(true, Relaxed);
-            return;
+            return ControlFlow::Break(());
         }
         (self.so_far.tally, self.so_far.llr) = (*tally, llr);
         for (game, loser, forfeit) in pair.forfeits() {
@@ -276,6 +262,7 @@ impl Recorder<'_> {
             }
         }
         self.meter.show(index as u64 + 1, || summary(event, self.sprt));
+        ControlFlow::Continue(())
     }
 }
 

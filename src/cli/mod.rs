@@ -249,11 +249,13 @@ fn with_negative_numbers(argument: Arg) -> Arg {
     if argument.get_action().takes_values() { argument.allow_negative_numbers(true) } else { argument }
 }
 
-/// A board given as an argument may begin with `-` like an option: replaces it by `.`, which is an empty square as well.
+/// A board given as an argument may begin with `-` like an option: puts a blank before it, which a board may have as well.
 fn without_hyphen(argument: OsString) -> OsString {
-    let is_square = |byte: u8| b"-.XxOo*".contains(&byte);
-    match argument.to_str().and_then(|text| text.strip_prefix('-')) {
-        Some(rest) if rest.len() >= 32 && rest.bytes().take(32).all(is_square) => format!(".{rest}").into(),
+    let is_square = |byte: u8| b"-._0XxOo*BbWw12 ".contains(&byte);
+    match argument.to_str() {
+        Some(board) if board.starts_with('-') && board.len() >= 64 && board.bytes().take(64).all(is_square) => {
+            format!(" {board}").into()
+        }
         _ => argument,
     }
 }

@@ -40,6 +40,8 @@ pub struct TrainProgress<'s> {
     left_at: Option<Instant>,
     /// When what it is doing began, and the share that was done then.
     doing_since: (Instant, f64),
+    /// The share that is done.
+    share: f64,
     /// Seconds of earlier sessions.
     earlier: f64,
 }
@@ -152,6 +154,7 @@ impl<'s> TrainProgress<'s> {
             elo: None,
             left_at: None,
             doing_since: (now, 0.0),
+            share: 0.0,
             earlier: 0.0,
         }
     }
@@ -341,7 +344,8 @@ impl<'s> TrainProgress<'s> {
     fn leave_state(&mut self, before: Doing) {
         let is_new = std::mem::discriminant(&before) != std::mem::discriminant(&self.doing);
         let done = self.doing.share(self.at_hand);
-        if is_new || done < self.doing_since.1 {
+        let before = std::mem::replace(&mut self.share, done);
+        if is_new || done < before {
             self.doing_since = (Instant::now(), done);
         } else if self.left_at.is_some_and(|at| at.elapsed() < Duration::from_secs(1)) {
             return;
@@ -529,6 +533,47 @@ mod tests {
         progress.at_hand = (0, 8192);
         progress.show(&batch(36, 100, 1.0));
         assert!(progress.rates().starts_with("100 games/s"), "{}", progress.rates());
+    }
+
+    #[test]
+    fn what_it_is_doing_begins_anew_with_each_generation() {
+        let mut progress = progress(Budget { seconds: Some(70_000.0), ..Budget::default() });
+        let batch = |generation, played| TrainEvent::Batch {
+            generation,
+            played,
+            games: 8192,
+            positions: 1000,
+            replayed: false,
+            seconds: 1.0,
+        };
+        progress.show(&batch(30, 0));
+        progress.show(&batch(30, 8000));
+        let before = Instant::now();
+        progress.show(&batch(31, 2048));
+        assert!(progress.doing_since.0 >= before && progress.doing_since.1 == 0.25, "{:?}", progress.doing_since);
+        progress.show(&batch(31, 4096));
+        assert_eq!(progress.doing_since.1, 0.25);
+    }
+
+    #[test]
+    fn what_happens_again_after_a_kill_counts_once() {
+        let mut progress = progress(Budget { seconds: Some(70_000.0), ..Budget::default() });
+        let learned = TrainEvent::NothingToLearn { generation: 30, since: 40 };
+        let played = |games| TrainEvent::Played {
+            generation: 30,
+            loss: 5.0,
+            errors_by_empties: Vec::new(),
+            slopes_by_empties: Vec::new(),
+            games,
+            positions: 100,
+            playing: 1.0,
+            elapsed: 7_001.0,
+        };
+        for event in [&played(61_000), &learned, &played(61_000), &learned] {
+            progress.show(event);
+        }
+        assert_eq!(progress.history.played.len(), 1);
+        assert_eq!((progress.history.games, progress.history.positions), (61_000, 100));
     }
 
     #[test]

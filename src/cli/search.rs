@@ -13,7 +13,7 @@ use super::input::read_positions;
 use super::jobs::on_own_threads;
 use super::meter::Meter;
 use super::results::FormatArgument;
-use super::session::{Session, start_threads};
+use super::session::{Session, started};
 use super::strength::SelectivityArgument;
 use flipside::board::{Diagram, Position, squares};
 use flipside::search::{Analysis, Engine, Limits, Strength};
@@ -83,7 +83,7 @@ impl SearchArguments {
         let mut done = 0;
         let engine = || {
             let engine = own_engine(evaluator, strength, LOG2_ENTRIES);
-            start_threads(threads, |threads| engine.with_threads(threads))
+            started(threads, engine.with_threads(threads))
         };
         let search = |engine: &mut Engine<'_, AnyEvaluator>, diagram: &Diagram| {
             let position = diagram.position;

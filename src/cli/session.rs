@@ -71,7 +71,7 @@ impl CommonArguments {
             Some(threads) => usize::from(threads),
             None => std::thread::available_parallelism().map_or(1, usize::from),
         };
-        start_threads(threads, |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build_global())?;
+        started(threads, rayon::ThreadPoolBuilder::new().num_threads(threads).build_global())?;
         Ok(Session { progress: self.progress(io::stderr().is_terminal()), threads })
     }
 
@@ -85,16 +85,16 @@ impl CommonArguments {
     }
 }
 
-/// Does something that starts threads.
+/// What has started threads.
 ///
 /// # Errors
-/// The system provides no more threads.
-pub fn start_threads<T, E>(threads: usize, start: impl FnOnce(usize) -> Result<T, E>) -> Result<T, CliError>
+/// The system provided no more threads.
+pub fn started<T, E>(threads: usize, result: Result<T, E>) -> Result<T, CliError>
 where
     Result<T, E>: Context<T>,
 {
-    let started = start(threads).context(|| format!("cannot start {}", counted(threads as u64, "thread")));
-    started.map_err(|error| error.hint("Try a smaller --threads."))
+    let result = result.context(|| format!("cannot start {}", counted(threads as u64, "thread")));
+    result.map_err(|error| error.hint("Try a smaller --threads."))
 }
 
 impl Session {
@@ -173,7 +173,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn threads_that_cannot_be_had_are_an_error() {
         let huge = || std::thread::Builder::new().stack_size(1 << 50);
-        let report = start_threads(2, |_| huge().spawn(|| ())).unwrap_err().report();
+        let report = started(2, huge().spawn(|| ())).unwrap_err().report();
         assert!(report.starts_with("flipside: cannot start 2 threads: "), "{report}");
         assert!(report.ends_with("\n  Try a smaller --threads."), "{report}");
     }

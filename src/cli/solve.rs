@@ -14,7 +14,7 @@ use super::jobs::on_own_threads;
 use super::memory::check_tables;
 use super::meter::Meter;
 use super::results::FormatArgument;
-use super::session::{Session, start_threads};
+use super::session::{Session, started};
 use flipside::board::ScoredDiagram;
 use flipside::search::{Analysis, EndgameSolver};
 use flipside::text::counted;
@@ -82,7 +82,9 @@ impl SolveArguments {
         if self.check && positions.iter().all(|scored| scored.score.is_none()) {
             return Err(CliError::failure(format!("--check: no position in {name} has a score")));
         }
-        let most = positions.iter().map(|scored| scored.diagram.position.empties()).max().unwrap_or(0);
+        let unfinished =
+            positions.iter().map(|scored| scored.diagram.position).filter(|position| !position.is_game_over());
+        let most = unfinished.map(|position| position.empties()).max().unwrap_or(0);
         if most > HOPELESS {
             session.say(format_args!(
                 "a position has {most} empty squares, which takes longer than anyone can wait; `flipside search --depth N` looks ahead N plies"
@@ -104,7 +106,7 @@ impl SolveArguments {
         let mut results = self.format.to(out);
         let mut meter = Meter::new(session, positions.len() as u64, "positions");
         let solver = |threads, log2_hash| {
-            start_threads(threads, |threads| EndgameSolver::with_evaluator(evaluator, log2_hash).with_threads(threads))
+            started(threads, EndgameSolver::with_evaluator(evaluator, log2_hash).with_threads(threads))
         };
         let solve = |solver: &mut EndgameSolver<'_, AnyEvaluator>, scored: &ScoredDiagram| {
             let begin = Instant::now();

@@ -135,15 +135,14 @@ impl StopArguments {
             return Ok(());
         };
         let cannot = || format!("cannot stop `{shown}`");
-        let live =
-            live.ok_or_else(|| CliError::failure(format!("{}: its process does not say its number", cannot())))?;
+        let nameless = || CliError::failure(format!("{}: its process does not say its number", cannot()));
+        let live = live.ok_or_else(nameless)?;
         if live.host != host_name() {
             let message = format!("{}: it runs on another machine, `{}`", cannot(), live.host);
             return Err(CliError::failure(message).hint(format!("Say `kill {}` there.", live.pid)));
         }
         let pid = i32::try_from(live.pid).ok().and_then(Pid::from_raw);
-        let pid = pid.ok_or_else(|| CliError::failure(format!("{}: its process does not say its number", cannot())))?;
-        kill_process(pid, Signal::TERM).map_err(io::Error::from).context(cannot)?;
+        kill_process(pid.ok_or_else(nameless)?, Signal::TERM).map_err(io::Error::from).context(cannot)?;
         // A new process would have another number.
         while Live::of_run(&run).is_some_and(|now| now.is_none_or(|now| now.pid == live.pid)) {
             std::thread::sleep(Duration::from_millis(50));

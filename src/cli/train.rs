@@ -18,6 +18,7 @@ use super::signals::{outlive_terminal, stop_on_signals};
 #[cfg(not(feature = "cluster"))]
 use super::without_cluster::CoordinatorArguments;
 use flipside::fit::FitError;
+use flipside::games::games_folder;
 use flipside::report::TensorBoard;
 use flipside::storage::FileError;
 use flipside::text::typed;
@@ -64,12 +65,11 @@ pub struct TrainArguments {
     #[arg(long, env = "FLIPSIDE_SEED", hide_env_values = true, value_name = "N")]
     seed: Option<u64>,
 
-    /// Pattern set: a built-in name, a TOML file, or a run
+    /// Pattern set: `night`, `classic`, that of an engine (`edax`, `egaroucid`, `ntest`, `zebra`), a TOML file, or a run
     #[arg(long, env = "FLIPSIDE_PATTERNS", hide_env_values = true, value_name = "SET")]
     patterns: Option<String>,
 
-    /// Recorded games or scored positions to learn before self-play begins: GGF, WTHOR, f5d6, logs of `match --games`, OBF or
-    /// Egaroucid's training lines. The key `files` in a step of a --config file has more settings
+    /// Recorded games or scored positions to learn before self-play begins, in any format that `convert` reads. The key `files` in a step of a --config file has more settings
     #[arg(long, value_name = "FILE", num_args = 1..)]
     records: Vec<String>,
 
@@ -234,8 +234,7 @@ impl TrainArguments {
             let files = each_once(&paths, session).into_iter().map(|path| path.display().to_string()).collect();
             config.begin_with_records(files);
         }
-        let learned = config.steps.iter().filter_map(|step| step.learn.as_ref());
-        refuse_own_files(learned.flat_map(|learn| &learn.files).map(Path::new), false)?;
+        refuse_own_files(config.lessons().flat_map(|lesson| &lesson.files).map(Path::new), false)?;
         Ok((config, minutes))
     }
 }
@@ -275,6 +274,10 @@ fn told(error: TrainError, run: &Path, has_begun: bool) -> CliError {
             "What was saved is intact. `flipside train --continue {} --config FILE` begins a new run there, with a lower rate in FILE.",
             typed(run)
         )),
+        TrainError::Damaged { path, .. } if path.starts_with(games_folder(run)) => Some(
+            "Nothing was changed: restore a copy if you have one, or move the file out of the way to have its games played again.".to_owned(),
+        ),
+        TrainError::Damaged { .. } => Some("Nothing was changed: restore a copy if you have one.".to_owned()),
         TrainError::NoRun(_) => Some(WHERE_RUNS_ARE.to_owned()),
         TrainError::File(FileError::Io { .. }) if !has_begun => {
             Some("Fix the cause, then repeat the command.".to_owned())

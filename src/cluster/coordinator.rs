@@ -130,7 +130,7 @@ async fn connect(request: ClusterRequest, shared: Arc<Shared>) -> Result<Network
     let session = process_name();
     let name = format!("flipside coordinator {session}");
     let client = broker.connect_within(wait, &name, COORDINATOR_INBOX, &shared.teller).await?;
-    let run = RunAtBroker::new(client, &run)?;
+    let run = RunAtBroker::new(client, &run);
     let network = Network { shared, run, session, directory };
     network.claim().await?;
     network.run.make().await.map_err(|reason| broker.without_streams(&reason))?;

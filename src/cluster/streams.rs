@@ -45,14 +45,10 @@ fn stream_of(run: &str, what: &str) -> String {
 }
 
 impl RunAtBroker {
-    /// A run by its name.
-    ///
-    /// # Errors
-    /// A name that a broker does not take.
-    pub fn new(client: Client, run: &str) -> Result<Self, ClusterError> {
-        check_run_name(run)?;
+    /// A run by its name, which [`check_run_name`] has checked.
+    pub fn new(client: Client, run: &str) -> Self {
         let context = jetstream::context::ContextBuilder::new().timeout(TIMEOUT).build(client.clone());
-        Ok(Self { client, context, run: run.to_owned() })
+        Self { client, context, run: run.to_owned() }
     }
 
     /// The run's name.

@@ -99,7 +99,7 @@ async fn run(
         client = request.broker.connect_within(request.wait, &title, WORKER_INBOX, teller) => client?,
         end = &mut must_end => return end,
     };
-    let run = RunAtBroker::new(client, &request.run)?;
+    let run = RunAtBroker::new(client, &request.run);
     let (fatal, mut ends) = mpsc::unbounded_channel();
     let worker = Arc::new(Worker {
         name,

@@ -25,7 +25,7 @@ pub use classic::{MobilityEvaluator, SquareEvaluator};
 pub use hidden::{Head, HiddenLayer, Row, UNITS};
 pub use model::{Clipping, Model, ModelError, StageMap};
 pub use moments::{Moments, mean};
-pub use pattern::{PatternEvaluator, PatternState};
+pub use pattern::PatternEvaluator;
 pub use regret::{Regret, discs_lost, has_all_scores, regret};
 pub use score::Score;
 pub use strongest::{ValuedConfiguration, strongest_configurations};

@@ -62,7 +62,9 @@ impl StageMap {
     /// A table that is not 61 stages, numbered from 0 in the order in which a game enters them.
     pub fn from_table(of_empties: &[u8]) -> Result<Self, ModelError> {
         let stages = Self { of_empties: of_empties.to_vec() };
-        stages.check().map(|()| stages)
+        let is_well_formed = of_empties.len() == 61 && stages == Self::grouped(|empties| stages.of_empties(empties));
+        let wanted = "the stages must cover 60 to 0 empties, numbered from 0 in the order in which a game enters them";
+        if is_well_formed { Ok(stages) } else { Err(ModelError(wanted.to_owned())) }
     }
 
     /// Stage by number of empties, 0 to 60.
@@ -90,12 +92,6 @@ impl StageMap {
     /// The numbers of empties of a stage, in falling order.
     pub fn empties_of(&self, stage: usize) -> Vec<u32> {
         (0..=60).rev().filter(|&empties| self.of_empties(empties) == stage).collect()
-    }
-
-    fn check(&self) -> Result<(), ModelError> {
-        let well_formed = self.of_empties.len() == 61 && *self == Self::grouped(|empties| self.of_empties(empties));
-        let wanted = "the stages must cover 60 to 0 empties, numbered from 0 in the order in which a game enters them";
-        if well_formed { Ok(()) } else { Err(ModelError(wanted.to_owned())) }
     }
 }
 
@@ -199,7 +195,6 @@ impl Model {
     /// # Errors
     /// The first part that does not fit.
     pub fn check(&self, layout: &Layout) -> Result<(), ModelError> {
-        self.stages.check()?;
         if self.scale == 0 {
             return Err(ModelError("the scale (weight units per disc) must not be zero".to_owned()));
         }

@@ -90,10 +90,6 @@ fn place_of(lane: usize) -> (usize, usize) {
 /// Vectors that are enough for most sets.
 const FEW: usize = 6;
 
-/// The pattern indices of a position; all 0 by default.
-#[derive(Clone, Default, Debug)]
-pub struct PatternState(Indices);
-
 impl fmt::Debug for PatternEvaluator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PatternEvaluator").field("set", &self.layout.set().name).finish_non_exhaustive()
@@ -197,10 +193,10 @@ impl PatternEvaluator {
 
     /// The sum of the position's weights and what the hidden layer adds, in the model's own units, before scaling and clamping.
     #[inline]
-    pub fn sum(&self, position: &Position, state: &PatternState) -> i32 {
+    pub fn sum(&self, position: &Position, state: &Indices) -> i32 {
         let seen =
             if self.looks_at_moves() { Seen::new(position) } else { Seen { position: *position, moves: [0; 2] } };
-        self.sum_seen(&seen, &state.0, 1)
+        self.sum_seen(&seen, state, 1)
     }
 
     /// The sum, given the indices as the player sees them, or times a sign of -1 as the opponent does.
@@ -415,36 +411,36 @@ fn by_slot<T: Copy + Default + Send + Sync>(
 }
 
 impl Evaluator for PatternEvaluator {
-    type State = PatternState;
+    type State = Indices;
 
     #[inline]
-    fn state(&self, position: &Position) -> PatternState {
-        PatternState(self.lanes.indices(position))
+    fn state(&self, position: &Position) -> Indices {
+        self.lanes.indices(position)
     }
 
     #[inline]
-    fn play(&self, before: &PatternState, to: Square, flips: Bitboard) -> PatternState {
-        PatternState(self.lanes.play(&before.0, to, flips))
+    fn play(&self, before: &Indices, to: Square, flips: Bitboard) -> Indices {
+        self.lanes.play(before, to, flips)
     }
 
     #[inline]
-    fn pass(&self, before: &PatternState) -> PatternState {
-        PatternState(before.0.pass())
+    fn pass(&self, before: &Indices) -> Indices {
+        before.pass()
     }
 
     #[inline]
-    fn evaluate(&self, position: &Position, state: &PatternState) -> Score {
+    fn evaluate(&self, position: &Position, state: &Indices) -> Score {
         self.score(self.sum(position, state)).clamp_eval()
     }
 
     #[inline(always)]
-    fn evaluate_move(&self, before: &PatternState, to: Square, flips: Bitboard, after: &Position) -> Option<Score> {
+    fn evaluate_move(&self, before: &Indices, to: Square, flips: Bitboard, after: &Position) -> Option<Score> {
         let seen =
             if self.looks_at_moves() { Seen::new(after) } else { Seen { position: *after, moves: [after.moves(), 0] } };
         if seen.moves[0] == 0 {
             return None;
         }
-        Some(self.score(self.sum_seen(&seen, &self.lanes.place(&before.0, to, flips), -1)).clamp_eval())
+        Some(self.score(self.sum_seen(&seen, &self.lanes.place(before, to, flips), -1)).clamp_eval())
     }
 
     fn calibration(&self) -> Option<&Calibration> {

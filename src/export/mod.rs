@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 pub use engine::Engine;
-pub use open::{OpenLayout, read_open, write_open};
+pub use open::{OpenLayout, read_open, tables, write_open};
 pub use transfer::{Quantisation, Refusal};
 
 use crate::eval::Model;

@@ -33,8 +33,8 @@ schema! {
         /// The first generation to learn, counted from 0: the earliest games were played knowing nothing. If the run ends before it, nothing
         /// is learned.
         since: u32 = 0, Kind::Whole(0, u32::MAX as u64, "generation");
-        /// Files of recorded games and scored positions to learn instead of the run's games: GGF, WTHOR, f5d6, OBF, Egaroucid's
-        /// training lines or logs of `match --games`. Relative paths begin in the current folder.
+        /// Files of recorded games and scored positions to learn instead of the run's games: all formats that `convert` reads. Relative paths
+        /// begin in the current folder.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         files: Vec<String> = Vec::new(), Kind::Texts;
         /// The SHA-256 of each of the files in hexadecimal; a run fills it in. Files that differ are refused.

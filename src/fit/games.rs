@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use super::checkpoint::Unfinished;
 use super::spool::Spool;
 use crate::games::GamesError;
 use crate::label::RecordFileError;
@@ -89,9 +88,6 @@ pub enum GameFilesError {
     /// A file or folder that cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The checkpoint of the unfinished fit.
-    #[error(transparent)]
-    Unfinished(#[from] Unfinished),
     /// A file of records that cannot be learned from.
     #[error(transparent)]
     Records(#[from] RecordFileError),

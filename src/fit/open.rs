@@ -205,7 +205,7 @@ impl Opening<'_> {
             return Err(GameFilesError::OtherRecords(path.to_owned()));
         }
         self.hash.update(&bytes);
-        let mut file = RecordFile::new(path, &bytes, 0, self.config.exact_empties)?;
+        let mut file = RecordFile::new(path, &bytes, self.config.exact_empties)?;
         let (mut count, mut left_out, before) = (0, 0, self.found.records);
         loop {
             let labelled = file.next(self.stop).ok_or(Stopped)?;

@@ -196,8 +196,7 @@ fn lengths(paths: &[PathBuf]) -> Result<Vec<(PathBuf, u64)>, BadGames> {
             Some(Ok(files)) if !files.is_empty() => files,
             Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => return Err(bad(error)),
             Some(_) => {
-                let reason =
-                    "holds no kept games (games/*.fsg): it is not a run's own folder, or `keep-games` is false";
+                let reason = "holds no kept games (games/*.fsg): it is not a run's own folder";
                 return Err(bad(io::Error::new(io::ErrorKind::NotFound, reason)));
             }
         };

@@ -58,31 +58,23 @@ impl fmt::Debug for RecordFile<'_> {
 }
 
 impl<'b> RecordFile<'b> {
-    /// Reads `bytes`, the content of the file at `path`, from after the first `skipped` records. For `exact_empties` see
-    /// [`Labeller::new`](super::Labeller::new).
+    /// Reads `bytes`, the content of the file at `path`. For `exact_empties` see [`Labeller::new`](super::Labeller::new).
     ///
     /// # Errors
     /// [`RecordFileError::Unreadable`].
-    pub fn new(path: &Path, bytes: &'b [u8], skipped: u64, exact_empties: u32) -> Result<Self, RecordFileError> {
+    pub fn new(path: &Path, bytes: &'b [u8], exact_empties: u32) -> Result<Self, RecordFileError> {
         let (path, format) = (path.to_owned(), Format::detect(bytes));
         match read(bytes, format) {
-            Ok(records) => {
-                let (records, number) = (Box::new(records.skip(skipped as usize)), skipped as usize + 1);
-                Ok(Self { path, format, records, number, exact_empties })
-            }
+            Ok(records) => Ok(Self { path, format, records, number: 1, exact_empties }),
             Err(error) => Err(RecordFileError::Unreadable { path, format, error }),
         }
-    }
-
-    /// Whether solving its positions may take long: then batches should be small, since a stop loses one.
-    fn is_slow(&self) -> bool {
-        self.exact_empties > EASY_EMPTIES
     }
 
     /// The next batch: each record's samples, or why it has none, made on the threads of the current rayon pool. Empty at the end
     /// of the file; `None` if `stop` was set before the batch was done.
     pub fn next(&mut self, stop: &AtomicBool) -> Option<Vec<Result<Vec<Sample>, RecordError>>> {
-        let at_once = if self.is_slow() { 1 << 6 } else { 1 << 12 };
+        // A stop loses a batch, so batches that may take long to solve are small.
+        let at_once = if self.exact_empties > EASY_EMPTIES { 1 << 6 } else { 1 << 12 };
         let records: Vec<_> = self.records.by_ref().take(at_once).collect();
         let first = self.number;
         self.number += records.len();

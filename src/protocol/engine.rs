@@ -33,15 +33,6 @@ pub trait Engine {
     /// Gets a finished game: each position with the move played, and black's result in discs.
     fn learn(&mut self, _steps: &[(Diagram, Square)], _black_discs: i32) {}
 
-    /// Analyses a legal move for the side that makes it, `depth` plies ahead, 1 being the move itself.
-    ///
-    /// # Panics
-    /// If the move is illegal.
-    fn think_of_move(&mut self, diagram: &Diagram, square: Square, depth: u32, limits: &Limits<'_>) -> Analysis {
-        let after = diagram.try_play(square).expect("a legal move");
-        self.think_of_any(&after, &Limits { depth: Some(depth.saturating_sub(1)), ..*limits }).before(Some(square))
-    }
-
     /// Analyses any position: after a pass if one is due, and exactly if the game is over.
     fn think_of_any(&mut self, diagram: &Diagram, limits: &Limits<'_>) -> Analysis {
         let position = diagram.position;

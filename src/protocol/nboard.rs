@@ -219,8 +219,10 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
                     break;
                 }
                 let most = (depth == 1 && self.depth > 1).then_some(FIRST_HINT_NODES);
-                let limits = Limits { nodes: most, ..limits(depth, &self.hurry) };
-                let analysis = self.engine.think_of_move(&diagram, square, depth, &limits);
+                // The move itself is a ply.
+                let limits = Limits { nodes: most, ..limits(depth - 1, &self.hurry) };
+                let after = diagram.try_play(square).expect("a legal move");
+                let analysis = self.engine.think_of_any(&after, &limits).before(Some(square));
                 nodes += analysis.nodes;
                 analyses.push(analysis);
             }

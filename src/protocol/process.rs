@@ -43,7 +43,8 @@ pub(super) struct EngineProcess {
     /// Whether it has answered all that it was asked.
     is_idle: bool,
     lines: Receiver<String>,
-    last_words: Arc<Mutex<String>>,
+    /// The first line and the last that it wrote to standard error.
+    words: Arc<Mutex<Vec<String>>>,
 }
 
 /// How many lines may wait to be read: a program that says more must wait for us.
@@ -87,9 +88,9 @@ impl EngineProcess {
             is_deaf: Arc::default(),
             is_idle: true,
             lines,
-            last_words: Arc::default(),
+            words: Arc::default(),
         };
-        let (last_words, is_deaf) = (Arc::clone(&process.last_words), Arc::clone(&process.is_deaf));
+        let (words, is_deaf) = (Arc::clone(&process.words), Arc::clone(&process.is_deaf));
         spawn("engine's input", move || {
             let written = requested.iter().try_for_each(|line| input.write_all(line.as_bytes()));
             is_deaf.store(written.is_err(), Relaxed);
@@ -97,7 +98,7 @@ impl EngineProcess {
         spawn("engine's output", move || {
             read_lines(output, |line| sender.send(line).is_ok());
         })?;
-        spawn("engine's errors", move || read_lines(errors, |line| keep_last_words(&last_words, &line)))?;
+        spawn("engine's errors", move || read_lines(errors, |line| keep_words(&words, &line)))?;
         Ok(process)
     }
 
@@ -142,19 +143,19 @@ impl EngineProcess {
         }
     }
 
-    /// The error for a program that is gone, with its exit status and its last line on standard error.
+    /// The error for a program that is gone, with its exit status and what it wrote to standard error.
     fn ended(&mut self, request: &str) -> PlayerError {
         let mut status = None;
         wait_until(FAREWELL, || {
             status = status.or_else(|| self.child.try_wait().ok().flatten());
-            // The thread that reads its standard error shares the last words as long as there may be more.
-            status.is_some() && Arc::strong_count(&self.last_words) == 1
+            // The thread that reads its standard error shares the words as long as there may be more.
+            status.is_some() && Arc::strong_count(&self.words) == 1
         });
         let has_ended = status.is_some();
         let mut detail = status.map(|status| format!(" ({status})")).unwrap_or_default();
-        let words = lock(&self.last_words);
+        let words = lock(&self.words);
         if !words.is_empty() {
-            detail += &format!(", saying `{words}`");
+            detail += &format!(", saying `{}`", words.join(" … "));
         }
         PlayerError::Ended { request: request.to_owned(), has_ended, detail }
     }
@@ -197,11 +198,13 @@ fn read_lines(source: impl Read, mut take: impl FnMut(String) -> bool) {
     }
 }
 
-/// Keeps the beginning of a line.
-fn keep_last_words(words: &Mutex<String>, line: &str) -> bool {
+/// Keeps the beginnings of the first line and of the last: one of them says what is wrong.
+fn keep_words(words: &Mutex<Vec<String>>, line: &str) -> bool {
     let line: String = line.trim().chars().filter(|c| !c.is_control()).take(200).collect();
     if !line.is_empty() {
-        *lock(words) = line;
+        let mut words = lock(words);
+        words.truncate(1);
+        words.push(line);
     }
     true
 }
@@ -217,6 +220,20 @@ pub(super) fn start_error(command: &str, error: PlayerError) -> PlayerError {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_words_and_the_last_are_told() {
+        let said = |script: &str| {
+            let mut process = EngineProcess::start(&format!("sh -c '{script}'")).unwrap();
+            let answer = process.receive("name", Duration::from_secs(60), &AtomicBool::new(false), |_| Some(()));
+            answer.unwrap_err().to_string()
+        };
+        assert!(said("exit 2").ends_with("(exit status: 2)"), "{}", said("exit 2"));
+        let one = said("echo no such option >&2; exit 2");
+        assert!(one.ends_with("saying `no such option`"), "{one}");
+        let many = said("for line in first second third; do echo $line >&2; done; exit 2");
+        assert!(many.ends_with("saying `first … third`"), "{many}");
+    }
 
     #[test]
     fn a_program_that_talks_and_does_not_read_holds_nobody_up() {

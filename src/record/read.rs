@@ -20,6 +20,6 @@ pub fn read(bytes: &[u8], format: Format) -> Result<Records<'_>, RecordError> {
         Format::Log => Box::new(log::read(bytes).map(|game| game.map(Record::Game))),
         Format::Obf => Box::new(lines::read(bytes).map(|record| Ok(Record::Position(record?.into_position())))),
         Format::Egaroucid => Box::new(lines::read_egaroucid(bytes)),
-        Format::NeuralReversi => Box::new(neural::read(bytes)?),
+        Format::NeuralReversi => Box::new(neural::read(bytes)),
     })
 }

@@ -81,7 +81,7 @@ impl TreeReader<'_> {
             match byte {
                 b']' => {
                     self.at += 1;
-                    return Ok(String::from_utf8_lossy(&value).into_owned());
+                    return Ok(text_of(value));
                 }
                 b'(' if begins_game(&self.text[self.at..]) => return Err(()),
                 b'\\' if has_escapes => {
@@ -131,6 +131,11 @@ impl Iterator for TreeReader<'_> {
             self.at += 1;
         }
     }
+}
+
+/// A value as text: UTF-8, or else Latin-1, which older files are in.
+fn text_of(value: Vec<u8>) -> String {
+    String::from_utf8(value).unwrap_or_else(|error| error.as_bytes().iter().map(|&byte| char::from(byte)).collect())
 }
 
 fn blanks(text: &[u8]) -> usize {

@@ -131,9 +131,7 @@ impl Figures {
             parent: log.parent.clone(),
         })
     }
-}
 
-impl Figures {
     /// Where steps begin, and what was learned at their ends: hours of the run, and a word.
     pub(super) fn marks(&self) -> Vec<(f64, String)> {
         let steps = self.steps.iter().skip(1).map(|step| (step.hours, format!("step {}", step.step)));

@@ -1,5 +1,6 @@
 //! What happened in a run: its events, folded once, in their order. Everything that shows a run shows this.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde::Serialize;
@@ -29,6 +30,8 @@ pub struct History {
     /// Seconds of work, as far as the events say.
     pub seconds: f64,
     ratings: Ratings,
+    /// The keys of the events that happen once in a run.
+    told: HashSet<String>,
     /// Seconds of work at the last event.
     elapsed: f64,
     /// Whether the generation at hand is played in one session.
@@ -100,8 +103,11 @@ impl History {
         Self::of(&events)
     }
 
-    /// Adds the next event.
+    /// Adds the next event, unless it happens again after a kill.
     pub fn add(&mut self, event: &TrainEvent) {
+        if event.key().is_some_and(|key| !self.told.insert(key)) {
+            return;
+        }
         self.elapsed = event.elapsed_after(self.elapsed);
         self.seconds = self.seconds.max(event.elapsed().unwrap_or(0.0));
         let hours = self.elapsed / 3600.0;

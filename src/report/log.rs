@@ -74,13 +74,12 @@ impl RunLog {
 fn written(folder: &Path) -> io::Result<(u64, u64)> {
     let (mut last, mut bytes) = (0, 0);
     for entry in fs::read_dir(folder)? {
+        let Ok(entry) = entry else { continue };
         // A file may be replaced while we look.
-        let Ok(metadata) = entry.as_ref().map_err(|_| ()).and_then(|entry| entry.metadata().map_err(|_| ())) else {
-            continue;
-        };
+        let Ok(metadata) = entry.metadata() else { continue };
         if metadata.is_dir() {
             // Perhaps the user's, and not for everybody.
-            let (inner_last, inner_bytes) = written(&entry?.path()).unwrap_or_default();
+            let (inner_last, inner_bytes) = written(&entry.path()).unwrap_or_default();
             (last, bytes) = (last.max(inner_last), bytes + inner_bytes);
         } else {
             let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());

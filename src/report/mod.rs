@@ -16,7 +16,6 @@ pub use figures::{Figures, SOME_EMPTIES, StepTime, Validated, Weights};
 pub use history::{Ending, Generation, History, Learned};
 pub use log::RunLog;
 pub use page::page;
-pub use plot::{COLOURS, Chart, Drawing, Line};
 pub use ratings::Rating;
 pub use status::{RunState, Status};
 pub use tensorboard::TensorBoard;

@@ -149,7 +149,7 @@ fn verdict(run: &Figures) -> String {
 fn figure(chart: &Chart, caption: &str) -> String {
     // A single point is no plot.
     let has_line = chart.lines.iter().any(|line| line.points.len() > 1);
-    let Some(Drawing { svg, lines, points }) = chart.for_page().filter(|_| has_line) else { return String::new() };
+    let Some(Drawing { svg, lines, points }) = chart.drawing().filter(|_| has_line) else { return String::new() };
     let names: Vec<&str> = chart.lines.iter().map(|line| &*line.name).collect();
     let key = |number: &usize| {
         let line = &chart.lines[*number];
@@ -168,7 +168,7 @@ fn figure(chart: &Chart, caption: &str) -> String {
 }
 
 fn chart(title: &str, x: &str, y: &str, lines: Vec<Line>) -> Chart {
-    Chart { title: title.into(), x: x.into(), y: y.into(), log: false, lines, marks: Vec::new() }
+    Chart { title: title.into(), x: x.into(), y: y.into(), lines, marks: Vec::new() }
 }
 
 /// The colour of what belongs to no run.

@@ -99,8 +99,7 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         if !to_the_end || found.depth < first || stop.is_set_at(found.nodes) {
             return found;
         }
-        let left = Stop { max_nodes: stop.max_nodes - found.nodes, ..stop };
-        let (nodes, solved) = self.solve(position, left);
+        let (nodes, solved) = self.solve(position, stop.after(found.nodes));
         Analysis { nodes: found.nodes + nodes, ..solved.unwrap_or(found) }
     }
 

@@ -54,15 +54,17 @@ impl<E: Evaluator> Search<'_, E> {
         if let Some(expected) = expected {
             (alpha, beta) = (expected - ASPIRATION, expected + ASPIRATION);
         }
-        let mut line = Line::new();
+        let (mut line, mut failed_high) = (Line::new(), None);
         loop {
             let score = self.pvs(root, depth, (alpha, beta), &mut line);
             if self.stopped {
-                return (score, line);
+                let none_completed = score == -Score::INFINITY;
+                return failed_high.filter(|_| none_completed).unwrap_or((score, line));
             } else if score <= alpha && alpha > -Score::INFINITY {
                 alpha = -Score::INFINITY;
             } else if score >= beta && beta < Score::INFINITY {
                 beta = Score::INFINITY;
+                failed_high = Some((score, line.clone()));
             } else {
                 return (score, line);
             }
@@ -377,7 +379,8 @@ impl<E: Evaluator> Search<'_, E> {
         if value > alpha || rest.is_empty() {
             return best;
         }
-        let outcome = SplitPoint::new(&rest, alpha.0, (value.0, to), &self.stop).run(self.threads, |point| {
+        let stop = self.stop.after(self.nodes);
+        let outcome = SplitPoint::new(&rest, alpha.0, (value.0, to), &stop).run(self.threads, |point| {
             let mut worker = Search { nodes: 0, stop: point.stop(), ..*self };
             while let Some((place, next)) = point.next_move() {
                 let value = worker.listed_child(node, next, picked + place + 1, depth, alpha);

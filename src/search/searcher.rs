@@ -1,4 +1,4 @@
-//! The search that play and self-play use.
+//! Iterative deepening with one table; [`Engine`](super::Engine) adds the solver.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -117,7 +117,22 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         let depth = depth.min(empties);
         // An earlier search that visited this position has done the first iterations.
         let known = self.known_iteration(position, depth);
-        let mut search = Search {
+        let mut search = self.begin(stop);
+        let deepen = || search.deepen(&root, depth, known);
+        let Iteration { depth, score, line: pv } = match &self.pool {
+            Some(pool) => pool.install(deepen),
+            None => deepen(),
+        };
+        let (nodes, killers) = (search.nodes, search.killers);
+        self.killers = killers;
+        let best = if root.moves == 0 { None } else { pv.first().copied() };
+        let exact = depth >= empties || position.is_game_over();
+        let selectivity = self.selectivity.as_ref().filter(|_| !exact).map(Selectivity::deviations);
+        Analysis { score, best, pv, depth, nodes, exact, selectivity }
+    }
+
+    fn begin<'s>(&'s self, stop: Stop<'s>) -> Search<'s, E> {
+        Search {
             evaluator: self.evaluator,
             table: &self.table,
             tt_min_depth: self.tt_min_depth,
@@ -128,17 +143,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
             nodes: 0,
             stop,
             stopped: false,
-        };
-        let deepen = || search.deepen(&root, depth, known);
-        let Iteration { depth, score, line: pv } = match &self.pool {
-            Some(pool) => pool.install(deepen),
-            None => deepen(),
-        };
-        self.killers = search.killers;
-        let best = if root.moves == 0 { None } else { pv.first().copied() };
-        let exact = depth >= empties || position.is_game_over();
-        let selectivity = self.selectivity.as_ref().filter(|_| !exact).map(Selectivity::deviations);
-        Analysis { score, best, pv, depth, nodes: search.nodes, exact, selectivity }
+        }
     }
 
     /// The tree of the last search, which was of `root` to `depth` plies ([`Analysis::depth`]) at full width, as far as it is in the table:
@@ -227,8 +232,41 @@ impl<E: Evaluator> Search<'_, E> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tunables::ASPIRATION;
     use super::*;
+    use crate::board::Transcript;
     use crate::eval::MobilityEvaluator;
+
+    #[test]
+    fn a_move_that_failed_high_is_kept_if_the_open_window_is_given_up() {
+        const DEPTH: u32 = 8;
+        let position = "f5d6c3d3c4f4".parse::<Transcript>().unwrap().last().position;
+        let root = Node::new(&MobilityEvaluator, &position);
+        let value = Searcher::new(&MobilityEvaluator, 12).search(&position, DEPTH).score;
+        let (expected, beta) = (value - Score(20 * Score::DISC), value - Score(20 * Score::DISC) + ASPIRATION);
+        let searched = |most, window: Option<(Score, Score)>| {
+            let searcher = Searcher::new(&MobilityEvaluator, 12);
+            let mut search = searcher.begin(Stop { max_nodes: most, ..Stop::new(&NEVER) });
+            let mut line = Line::new();
+            let found = match window {
+                Some(window) => (search.pvs(&root, DEPTH, window, &mut line), line),
+                None => search.aspire(&root, DEPTH, Some(expected)),
+            };
+            (found, search.nodes, search.stopped)
+        };
+        let ((bound, high), first, _) = searched(u64::MAX, Some((expected - ASPIRATION, beta)));
+        let ((score, _), whole, _) = searched(u64::MAX, None);
+        assert!(bound >= beta && score == value, "{bound} {score} {value}");
+        let mut given_up = 0;
+        for part in 1..=100 {
+            let ((score, line), _, stopped) = searched(first + (whole - first) * part / 100, None);
+            assert!(score >= beta && !line.is_empty(), "{part}: {score} {line:?}");
+            if stopped && (score, &line) == (bound, &high) {
+                given_up += 1;
+            }
+        }
+        assert!(given_up > 5, "{given_up}");
+    }
 
     #[test]
     fn a_kept_subtree_saves_nodes_and_changes_no_value() {

@@ -66,6 +66,11 @@ impl<'a> Stop<'a> {
         }
     }
 
+    /// The same reasons for a part of the search that begins after it visited this many positions.
+    pub fn after(self, nodes: u64) -> Self {
+        Self { max_nodes: self.max_nodes.saturating_sub(nodes), ..self }
+    }
+
     /// Whether to give up a search that visited this many positions, or one that it is part of.
     pub fn is_set_at(&self, nodes: u64) -> bool {
         nodes >= self.max_nodes || self.is_set()

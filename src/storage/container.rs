@@ -119,7 +119,7 @@ impl Container {
         if bytes[20..HEADER] == Sha256::digest(&payload)[..] {
             Ok(payload)
         } else {
-            Err(damaged("the payload's SHA-256 is not the one in the header (byte 20)".to_owned()))
+            Err(FormatError::Damaged("the payload's SHA-256 is not the one in the header (byte 20)".to_owned()))
         }
     }
 
@@ -134,7 +134,10 @@ impl Container {
             return Err(FormatError::Foreign { what });
         }
         let Some((header, body)) = bytes.split_first_chunk::<HEADER>() else {
-            return Err(damaged(format!("it was cut off: only {} bytes, less than a header of {HEADER}", bytes.len())));
+            return Err(FormatError::Damaged(format!(
+                "it was cut off: only {} bytes, less than a header of {HEADER}",
+                bytes.len()
+            )));
         };
         let found = u32::from_le_bytes(header[8..12].try_into().expect("four bytes"));
         if found != self.version {
@@ -144,7 +147,7 @@ impl Container {
         if self.packing == Packing::Plain {
             let lengths = || {
                 let found = body.len();
-                damaged(format!("{found} bytes of payload where the header (byte 12) announces {claimed}"))
+                FormatError::Damaged(format!("{found} bytes of payload where the header (byte 12) announces {claimed}"))
             };
             return if claimed == body.len() as u64 { Ok(Cow::Borrowed(body)) } else { Err(lengths()) };
         }
@@ -181,10 +184,6 @@ impl Container {
             Err(other) => Err(error(other.to_string())),
         }
     }
-}
-
-fn damaged(reason: String) -> FormatError {
-    FormatError::Damaged(reason)
 }
 
 /// Appends the payload of a value.

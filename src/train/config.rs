@@ -239,6 +239,18 @@ impl TrainConfig {
         self.number_and_end(generation).0
     }
 
+    /// All that the plan learns, wherever in it.
+    pub fn lessons(&self) -> impl Iterator<Item = &LearnConfig> {
+        let of_steps = self.steps.iter().flat_map(|step| [&step.learn, &step.finish]);
+        of_steps.chain([&self.finish]).flatten()
+    }
+
+    /// [`Self::lessons`], to change them.
+    pub(super) fn lessons_mut(&mut self) -> impl Iterator<Item = &mut LearnConfig> {
+        let of_steps = self.steps.iter_mut().flat_map(|step| [&mut step.learn, &mut step.finish]);
+        of_steps.chain([&mut self.finish]).flatten()
+    }
+
     /// What is learned if the run ends after a number of generations.
     pub fn finish_after(&self, generations: u32) -> Option<&LearnConfig> {
         let step = generations.checked_sub(1).and_then(|last| self.steps.get(self.step_number(last)));
@@ -302,7 +314,8 @@ impl TrainConfig {
     /// Puts a step in front that learns files of records, in the stages of the first step that learns.
     pub fn begin_with_records(&mut self, files: Vec<String>) {
         let first = self.steps.iter().find_map(|step| step.learn.clone()).unwrap_or_default();
-        let learn = LearnConfig { from: Start::Visits, generations: None, files, epochs: 2, ..first };
+        let sha256 = Vec::new();
+        let learn = LearnConfig { from: Start::Visits, generations: None, files, sha256, epochs: 2, ..first };
         self.steps.insert(0, Step { learn: Some(learn), ..Step::default() });
     }
 
@@ -433,6 +446,17 @@ mod tests {
         }
         assert!(TrainConfig::from_toml(&format!("finish = false\n{steps}")).is_ok());
         assert!(said(&format!("{steps}learn = {{ hold-out = 1 }}")).contains("`steps[1].learn.hold-out` is 1"));
+    }
+
+    #[test]
+    fn records_in_front_have_no_checksums_of_others() {
+        let text = "[[steps]]\nlearn = { files = ['a'], sha256 = ['b'] }\n[[steps]]\nplay = {}\n";
+        let mut config = TrainConfig::from_toml(text).unwrap();
+        config.begin_with_records(vec!["c".to_owned(), "d".to_owned()]);
+        let learn = config.steps[0].learn.as_ref().unwrap();
+        assert_eq!((learn.files.len(), learn.sha256.len()), (2, 0));
+        assert_eq!(config.lessons().count(), 2);
+        config.validate().unwrap();
     }
 
     #[test]

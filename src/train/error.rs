@@ -66,10 +66,7 @@ pub enum TrainError {
     #[error("{0} is a link that leads nowhere. Restore what it points to, or the file itself")]
     Dangling(PathBuf),
     /// A file that the checkpoint relies on, or the checkpoint itself.
-    #[error(
-        "{path}: {reason}. Nothing was changed: restore a copy if you have one. Games that are moved out of the way are played again if \
-         possible"
-    )]
+    #[error("{path}: {reason}")]
     Damaged {
         /// The file.
         path: PathBuf,

@@ -239,7 +239,7 @@ impl TrainEvent {
     }
 
     /// The key of an event that happens once in a run, or again when a killed run is resumed.
-    pub(super) fn key(&self) -> Option<String> {
+    pub(crate) fn key(&self) -> Option<String> {
         match self {
             Self::BadRecord { file, reason } => Some(format!("bad {file} {reason}")),
             Self::OtherBuild { generation, before, now } => Some(format!("build {generation} {before} {now}")),
@@ -284,7 +284,7 @@ pub enum Anchor {
 
 /// The outcome of a match of the newest weights.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(from = "GateMatchRecord", into = "GateMatchRecord")]
+#[serde(from = "GateMatchRecord")]
 pub struct GateMatch {
     /// Games won.
     pub wins: u64,
@@ -303,7 +303,7 @@ pub struct GateMatch {
 }
 
 /// A [`GateMatch`] as it is written: JSON has no infinite numbers.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct GateMatchRecord {
     wins: u64,
     draws: u64,
@@ -312,14 +312,6 @@ struct GateMatchRecord {
     elo: [Option<f64>; 3],
     discs: f64,
     superiority: f64,
-}
-
-impl From<GateMatch> for GateMatchRecord {
-    fn from(result: GateMatch) -> Self {
-        let GateMatch { wins, draws, losses, score, elo, discs, superiority } = result;
-        let elo = elo.map(|elo| elo.is_finite().then_some(elo));
-        Self { wins, draws, losses, score, elo, discs, superiority }
-    }
 }
 
 impl From<GateMatchRecord> for GateMatch {

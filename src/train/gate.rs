@@ -1,5 +1,6 @@
 //! The gate: matches that measure the newest weights.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -32,7 +33,7 @@ fn play<A: Evaluator, B: Evaluator>(
     config: &GateConfig,
     openings: Vec<Transcript>,
     stop: &AtomicBool,
-    on_pair: &mut (dyn FnMut() + Send),
+    on_pair: &mut (dyn FnMut() -> ControlFlow<()> + Send),
 ) -> Result<Measured, Stopped> {
     let plan = Match { openings, sprt: None, held: Vec::new() };
     let first = || Ok(player(first, config.strength()));
@@ -70,6 +71,7 @@ pub(super) fn measure(
     let mut on_pair = || {
         done += 1;
         on_pairs(done, all);
+        ControlFlow::Continue(())
     };
     let against_best =
         best.map(|best| play(&newest, &evaluator(best), config, openings.clone(), stop, &mut on_pair)).transpose()?;

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::budget::Budget;
 use super::checkpoint::Parts;
+use super::directory::CHECKPOINT;
 use super::error::TrainError;
 use super::event::TrainEvent;
 use super::keeper::Keeper;
@@ -32,7 +33,7 @@ pub(super) fn with_checksums(config: &mut LearnConfig) -> Result<(), TrainError>
     let checksum = |file: &String| {
         let path = Path::new(file);
         let bytes = read_bounded(path, "file of records", crate::record::MAX_BYTES)?;
-        let records = RecordFile::new(path, &bytes, 0, config.exact_empties).map_err(GameFilesError::from);
+        let records = RecordFile::new(path, &bytes, config.exact_empties).map_err(GameFilesError::from);
         records.and_then(|records| Ok(records.has_lesson()?)).map_err(FitError::from)?;
         Ok::<_, TrainError>(sha256(&bytes))
     };
@@ -213,7 +214,8 @@ impl Run<'_> {
     fn begin(&mut self, config: &LearnConfig, at_end: bool, begun: Begun) -> Result<(), TrainError> {
         self.state.go_on();
         if self.state.job.is_some() {
-            return Err(FitError::OtherFit.into());
+            let reason = "it stopped while it was learning what this program would not learn now";
+            return Err(TrainError::damaged(&self.keeper.directory.file(CHECKPOINT), reason));
         }
         let before = EncodedWeights::from(self.weights());
         let older = match config.from {

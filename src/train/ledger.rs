@@ -4,24 +4,24 @@
 //! A generation's file, its journal, grows by frames of games. What a crash cut off is played again: a game depends on nothing but its
 //! number, so the file ends up the same. Anything else that is wrong with a file is damage, and is left as it is.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use sha2::{Digest, Sha256};
 
 use super::config::TrainConfig;
 use super::directory::generations_in;
 use super::error::TrainError;
-use super::identity::{Earlier, Identity};
+use super::identity::{Earlier, Identity, Marker};
 use super::keeper::Keeper;
 use super::source::Played;
 use crate::games::{GamesError, GamesHeader, GamesReader, RawFrame, games_file, games_in};
 use crate::learn::{Sample, SampleSet, lambda_returns};
-use crate::record::MAX_BYTES;
 use crate::selfplay::GameRecord;
-use crate::storage::{FileError, read_bounded, sha256};
+use crate::storage::{FileError, hex};
 
 /// How labels are made on which weights are validated.
 pub(super) const LAMBDA: f32 = 0.9;
@@ -141,14 +141,32 @@ impl Ledger {
         let games: Result<Vec<_>, TrainError> = (first..end).into_par_iter().map(of_generation).collect();
         let directory = fs::canonicalize(&self.directory).map_err(FileError::io(&self.directory))?;
         let mut continues = self.continues.clone();
-        continues.push(Earlier { directory, run: crate::storage::hex(&self.run), first, games: games? });
+        continues.push(Earlier { directory, run: hex(&self.run), first, games: games? });
         Ok(continues)
     }
 }
 
+/// Checks whatever games a run has of a generation and those after it, as resuming it does.
+///
+/// # Errors
+/// Foreign or damaged games: the first. There is no run, or it cannot be read.
+pub(crate) fn check_games_from(directory: &Path, generation: u32) -> Result<(), TrainError> {
+    let marker = Marker::read(directory)?;
+    Ledger::new(directory, &marker.identity).check_from(generation, &marker.config(directory)?)
+}
+
 /// SHA-256 of a file of games.
 fn games_hash(path: &Path) -> Result<String, TrainError> {
-    Ok(sha256(&read_bounded(path, "file of games", MAX_BYTES)?))
+    let read = || {
+        let (mut file, mut hash, mut buffer) = (File::open(path)?, Sha256::new(), vec![0; 1 << 16]);
+        loop {
+            match file.read(&mut buffer)? {
+                0 => return Ok(hex(&hash.finalize())),
+                length => hash.update(&buffer[..length]),
+            }
+        }
+    };
+    read().map_err(|error| FileError::io(path)(error).into())
 }
 
 /// The journal of one generation, open for appending.
@@ -289,7 +307,13 @@ fn read(path: &Path, header: GamesHeader) -> Result<Found, TrainError> {
 
 /// Whether a file ends in zeros where the checksum of its last frame should be.
 fn ends_in_zeros(path: &Path) -> Result<bool, TrainError> {
-    Ok(read_bounded(path, "file of games", MAX_BYTES)?.ends_with(&[0; 8]))
+    let read = || {
+        let (mut file, mut end) = (File::open(path)?, [0; 8]);
+        file.seek(SeekFrom::End(-8))?;
+        file.read_exact(&mut end)?;
+        Ok(end == [0; 8])
+    };
+    read().map_err(|error| FileError::io(path)(error).into())
 }
 
 /// Opens a journal of this run and generation; `None` if it is missing, or a crash cut off its header.

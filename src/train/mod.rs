@@ -53,6 +53,7 @@ pub use event::{Anchor, GateMatch, TrainEvent};
 pub use gate::SUPERIORITY;
 pub use identity::{StoredRun, set_named, with_continued};
 pub use keeper::Sink;
+pub(crate) use ledger::check_games_from;
 pub use live::Live;
 pub use live::{LOCK, host_name};
 pub use request::{Outcome, Resume, TrainRequest};

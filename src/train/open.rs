@@ -97,11 +97,10 @@ impl Wanted {
         };
         let mut state = None;
         match older {
-            None => {
-                let learned = config.steps.iter_mut().filter_map(|step| step.learn.as_mut());
-                learned.filter(|learn| !learn.files.is_empty()).try_for_each(with_checksums)?;
-            }
+            None => config.lessons_mut().try_for_each(with_checksums)?,
             Some((directory, older)) => {
+                // What the older run has learned may be gone.
+                config.lessons_mut().filter(|lesson| lesson.sha256.is_empty()).try_for_each(with_checksums)?;
                 let begun = stored.map(|stored| &stored.identity);
                 match begun.filter(|begun| {
                     begun.continues.last().is_some_and(|last| is_in(&last.found_from(request.directory), directory))

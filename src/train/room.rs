@@ -4,7 +4,6 @@ use super::budget::Budget;
 use super::config::TrainConfig;
 use super::state::Progress;
 use crate::eval::{Row, StageMap};
-use crate::fit::LearnConfig;
 use crate::learn::{ROW_FLOATS, ROW_TABLES, StepRule};
 use crate::pattern::Layout;
 
@@ -13,10 +12,8 @@ const GAME: u64 = 150;
 
 /// Bytes that a run needs for its checkpoints and weights, including files that are only there while one replaces another.
 pub(super) fn of_state(config: &TrainConfig, layout: &Layout) -> u64 {
-    let steps = config.steps.iter().flat_map(|step| [&step.learn, &step.finish]);
-    let learned: Vec<&LearnConfig> = steps.chain([&config.finish]).flatten().collect();
-    let has_layer = layout.set().engine.is_none() && learned.iter().any(|config| config.hidden_layer);
-    let stages = learned.iter().map(|config| StageMap::for_set(config.stage_plies(), layout.set()).count());
+    let has_layer = layout.set().engine.is_none() && config.lessons().any(|lesson| lesson.hidden_layer);
+    let stages = config.lessons().map(|lesson| StageMap::for_set(lesson.stage_plies(), layout.set()).count());
     let number = (layout.weights() * stages.max().unwrap_or(0)) as u64;
     let rows = if has_layer { (ROW_TABLES * layout.weights()) as u64 } else { 0 };
     let weights = size_of::<i16>() as u64 * number + size_of::<Row>() as u64 * rows;

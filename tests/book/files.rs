@@ -255,7 +255,7 @@ fn a_book_opened_to_be_read_refuses_changes_before_it_searches() {
     // With this set a search would end as stopped.
     let stop = AtomicBool::new(true);
     let learned = learn_game(&mut book, &game.steps(), black_discs(game), &mut searcher(1), &WEIGHTS, &stop);
-    let grown = Grow { weights: WEIGHTS, positions: Some(30), stop: &stop, enough: &NEVER };
+    let grown = Grow { weights: WEIGHTS, positions: Some(30), stop: &stop, until: None };
     let grown = grown.run(&mut book, || searcher(1), |_| ());
     for error in [learned.unwrap_err(), grown.unwrap_err()] {
         assert!(error.to_string().contains("opened only to be read"), "{error}");

@@ -22,7 +22,7 @@ fn grow_with_stops(path: &Path, positions: u64, most_searches: u64) -> u32 {
     loop {
         let (stop, searches) = (AtomicBool::new(false), AtomicU64::new(0));
         let mut book = Book::edit_or_create(path).unwrap();
-        let grow = Grow { weights: WEIGHTS, positions: Some(positions), stop: &stop, enough: &NEVER };
+        let grow = Grow { weights: WEIGHTS, positions: Some(positions), stop: &stop, until: None };
         let progress = |_: &_| stop.store(searches.fetch_add(1, Relaxed) > most_searches, Relaxed);
         if grow.run(&mut book, || searcher(2), progress).unwrap() == GrowthEnd::Done {
             return stops;
@@ -66,7 +66,7 @@ fn games_that_were_added_are_searched_to_the_same_content_after_any_stops() {
     assert!(stops > 2 && content(&stopped) == content(&path));
     let mut book = Book::edit(&path).unwrap();
     let mut searched = 0;
-    let grow = Grow { weights: WEIGHTS, positions: Some(1), stop: &NEVER, enough: &NEVER };
+    let grow = Grow { weights: WEIGHTS, positions: Some(1), stop: &NEVER, until: None };
     grow.run(&mut book, || searcher(2), |growth| searched = growth.searched).unwrap();
     assert_eq!(searched, 0, "nothing is left to do");
 }

@@ -44,7 +44,7 @@ pub fn searcher(depth: u32) -> LeafSearch<'static, MobilityEvaluator> {
 pub fn grow(path: &Path, positions: u64, threads: usize, stop: &AtomicBool) -> GrowthEnd {
     let mut book = Book::edit_or_create(path).unwrap();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    let grow = Grow { weights: WEIGHTS, positions: Some(positions), stop, enough: &NEVER };
+    let grow = Grow { weights: WEIGHTS, positions: Some(positions), stop, until: None };
     pool.install(|| grow.run(&mut book, || searcher(2), |_| ())).unwrap()
 }
 

@@ -93,9 +93,20 @@ fn positions_are_arguments_and_weights_an_option() {
     assert_eq!(eval(&[&file, "-w", &weights], ""), "+3.000\n+3.000\n");
     // A position or a game itself.
     assert!(START.starts_with('-'));
-    for typed in [START, "f5", "F5 D6 C3", &START.replace(" X", " white")] {
+    let rows: Vec<_> = START.as_bytes()[..64].chunks(8).map(|row| str::from_utf8(row).unwrap()).collect();
+    for typed in [
+        START,
+        "f5",
+        "F5 D6 C3",
+        &START.replace(" X", " white"),
+        &START.replace('X', "B").replace('O', "W"),
+        &START.replace('X', "1").replace('O', "2"),
+        &format!("{} X", rows.join(" ")),
+    ] {
         assert_eq!(eval(&["-w", &weights, typed], ""), "+3.000\n", "{typed}");
     }
+    let error = refusal(&["eval", &START[..64]], "", 1);
+    assert!(error.contains(&format!("`{}` is neither", &START[..64])), "{error}");
     let error = refusal(&["eval", "f5 d6 a1"], "", 1);
     assert!(error.contains("`f5 d6 a1` is neither a file nor a position: move 3 (a1)"), "{error}");
     let error = refusal(&["solve", &START.replacen('-', "", 1)], "", 1);
@@ -127,6 +138,12 @@ fn bad_positions_are_named_by_line() {
     let binary = folder.path().join("binary");
     fs::write(&binary, [0xff; 100]).unwrap();
     assert!(refusal(&["solve", binary.to_str().unwrap()], "", 1).contains("UTF-8"));
+    // A comment may be in any encoding.
+    fs::write(&binary, b"# caf\xe9\nf5d6\n").unwrap();
+    assert_eq!(
+        stdout(&["eval", "-w", "squares", binary.to_str().unwrap()], ""),
+        stdout(&["eval", "-w", "squares", "f5d6"], "")
+    );
 }
 
 #[test]

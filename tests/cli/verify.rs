@@ -94,6 +94,16 @@ fn a_run_that_is_what_it_should_be_is_proved_whether_it_has_ended_or_not() {
     fs::write(games_file(&three, 3), &whole[..reader()]).unwrap();
     let (code, rows, said) = verified(&three, "1");
     assert_eq!((code, rows.len()), (Some(0), 0), "{said}");
+    // What resuming would refuse is a fault there too; what a kill cut off is none.
+    let mut bytes = whole[..reader()].to_vec();
+    fs::write(games_file(&three, 3), &bytes[..bytes.len() - 3]).unwrap();
+    assert_eq!(verified(&three, "0").0, Some(0));
+    let last = bytes.len() - 20;
+    bytes[last] ^= 16;
+    fs::write(games_file(&three, 3), &bytes).unwrap();
+    let (code, rows, said) = verified(&three, "0");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(rows[0][0].ends_with("00000003.fsg") && rows[0][4].contains("checksum"), "{rows:?}");
 }
 
 #[test]
@@ -152,6 +162,16 @@ fn flipped_bits_on_disk_are_named_and_what_they_spoil_is_played_again() {
     let (code, rows, said) = verified(&run, "0");
     assert_eq!((code, rows.len()), (Some(1), 1), "{said}: {rows:?}");
     assert!(rows[0][0].ends_with("last.fsw"), "{rows:?}");
+    // A damaged weight file is named, and the games are looked at all the same.
+    let mut bytes = fs::read(&last).unwrap();
+    bytes[100] ^= 1;
+    fs::write(&last, bytes).unwrap();
+    let (code, rows, said) = verified(&run, "0.01");
+    assert_eq!((code, rows.len()), (Some(1), 1), "{said}: {rows:?}");
+    assert!(
+        rows[0][0].ends_with("last.fsw") && rows[0][4].contains("damaged") && said.contains("played again"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Matches: the referee, determinism over threads, tests that stop them, and the statistics against published figures.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use flipside::arena::{
     Ending, Estimate, GameLog, GameLogError, HeldPair, Hypothesis, Match, MatchReport, Pair, PairEvent, PlayedGame,
     Player, PlayerError, SearchPlayer, Sprt, Tally, parse_openings, play_game, select_openings, xot_openings,
 };
-use flipside::board::{Diagram, Side, Square, Transcript, squares};
+use flipside::board::{Diagram, Side, Square, Transcript, canonical, squares};
 use flipside::eval::MobilityEvaluator;
 use flipside::record::log::{End, PlayerCard, Settings};
 use flipside::record::{Finish, Format, GameResult, MoveNote, Record, convert, read};
@@ -96,7 +97,11 @@ impl Player for Witness {
 
 fn run_on(threads: usize, plan: &Match, stop: &AtomicBool, mut log: impl FnMut(PairEvent<'_>) + Send) -> MatchReport {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    pool.install(|| plan.run(|| Ok(Greedy), || Ok(Hashed(5)), stop, &mut log).unwrap())
+    let on_pair = |event: PairEvent<'_>| {
+        log(event);
+        ControlFlow::Continue(())
+    };
+    pool.install(|| plan.run(|| Ok(Greedy), || Ok(Hashed(5)), stop, on_pair).unwrap())
 }
 
 fn held(pair: Pair) -> HeldPair {
@@ -272,6 +277,13 @@ fn bad_opening_lists_say_where() {
         let game: Transcript = game.parse().unwrap();
         assert_eq!(opening.last(), game.last(), "{opening}");
     }
+    // Formats that do not say whose turn it is show the player to move as black.
+    for game in ["f5", "f5d6c3", "d3c5", "f5d6"] {
+        let last = game.parse::<Transcript>().unwrap().last();
+        let shown = Diagram { side: Side::Black, ..last };
+        let found = parse_openings(&shown.to_string()).unwrap()[0].last();
+        assert_eq!(canonical(found.position), canonical(last.position), "{game}");
+    }
     let error = parse_openings(&format!("X{} X", "-".repeat(63))).unwrap_err();
     assert!(error.to_string().contains("give its moves"), "{error}");
 }
@@ -400,7 +412,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
 #[test]
 fn a_player_against_itself_scores_exactly_half() {
     let plan = plan(100, None);
-    let report = plan.run(|| Ok(Hashed(1)), || Ok(Hashed(1)), &AtomicBool::new(false), |_| ()).unwrap();
+    let report = plan.run(|| Ok(Hashed(1)), || Ok(Hashed(1)), &NEVER, |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(report.tally.pairs, [0, 0, 100, 0, 0]);
     assert_eq!(report.tally.discs(), Estimate { value: 0.0, low: 0.0, high: 0.0 });
 }
@@ -424,7 +436,11 @@ fn a_stopped_match_is_resumed_where_it_was() {
         made.fetch_add(1, Ordering::Relaxed);
         Ok(Greedy)
     };
-    let resumed = plan.run(first, || Ok(Hashed(5)), &AtomicBool::new(false), |_| told += 1).unwrap();
+    let on_pair = |_: PairEvent<'_>| {
+        told += 1;
+        ControlFlow::Continue(())
+    };
+    let resumed = plan.run(first, || Ok(Hashed(5)), &NEVER, on_pair).unwrap();
     assert_eq!((resumed, told), (whole, 1_000));
     assert!(made.into_inner() > 0);
 }
@@ -432,7 +448,7 @@ fn a_stopped_match_is_resumed_where_it_was() {
 #[test]
 fn a_player_that_cannot_be_made_fails_the_match() {
     let error = || Err::<Hashed, _>(PlayerError::Failed("no such file".into()));
-    let report = plan(5, None).run(|| Ok(Greedy), error, &AtomicBool::new(false), |_| ());
+    let report = plan(5, None).run(|| Ok(Greedy), error, &NEVER, |_| ControlFlow::Continue(()));
     assert_eq!(report, Err(PlayerError::Failed("no such file".into())));
 }
 
@@ -473,7 +489,11 @@ fn a_broken_player_fails_the_match_unless_it_was_decided_before() {
             let (plan, is_broken, mut pairs) = (plan(2, sprt), AtomicBool::new(false), 0);
             let breaking = || Ok(Breaking { openings: &plan.openings, moves: Vec::new(), is_broken: &is_broken });
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let report = pool.install(|| plan.run(breaking, breaking, &NEVER, |_| pairs += 1));
+            let on_pair = |_: PairEvent<'_>| {
+                pairs += 1;
+                ControlFlow::Continue(())
+            };
+            let report = pool.install(|| plan.run(breaking, breaking, &NEVER, on_pair));
             let ending = report.map(|report| report.ending);
             let expected = match sprt {
                 None => Err(PlayerError::Broken("out of order".into())),
@@ -502,17 +522,17 @@ fn logged(path: &Path, plan: &mut Match, threads: usize, pairs: usize) -> Result
     let mut log = open(path, &greedy_and_faulty())?;
     let openings = plan.openings.clone();
     plan.held = openings.iter().map(|opening| log.pair([0, 1], opening)).collect();
-    let (stop, mut all) = (AtomicBool::new(false), Vec::new());
+    let mut all = Vec::new();
     let second = || Ok(Faulty { fault: Fault::Error, after: 25, asked: 0 });
     let on_pair = |event: PairEvent<'_>| {
         if event.index < pairs {
             log.add([0, 1], &openings[event.index], event.pair).unwrap();
         }
         all.push(event.pair.clone());
-        stop.store(event.index + 1 >= pairs, Ordering::Relaxed);
+        if event.index + 1 < pairs { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    pool.install(|| plan.run(|| Ok(Greedy), second, &stop, on_pair)).unwrap();
+    pool.install(|| plan.run(|| Ok(Greedy), second, &NEVER, on_pair)).unwrap();
     Ok(all)
 }
 

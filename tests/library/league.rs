@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use flipside::arena::{
-    Estimate, HeldPair, League, Match, Pair, PairPoints, Player, PlayerError, Ratings, Tally, gauntlet, round_robin,
-    select_openings, xot_openings,
+    Estimate, HeldPair, League, Match, Pair, PairEvent, PairPoints, Player, PlayerError, Ratings, Tally, gauntlet,
+    round_robin, select_openings, xot_openings,
 };
 use flipside::board::{Diagram, Square, squares};
 use rand::{RngExt, SeedableRng};
@@ -61,7 +61,11 @@ fn a_league_plays_what_single_matches_play_on_any_number_of_threads() {
     for &[a, b] in &league.pairings {
         let plan = Match { openings: league.openings.clone(), sprt: None, held: Vec::new() };
         let mut alone = Vec::new();
-        plan.run(|| Ok(Hashed(a)), || Ok(Hashed(b)), &NEVER, |event| alone.push(event.pair.discs())).unwrap();
+        let on_pair = |event: PairEvent<'_>| {
+            alone.push(event.pair.discs());
+            ControlFlow::Continue(())
+        };
+        plan.run(|| Ok(Hashed(a)), || Ok(Hashed(b)), &NEVER, on_pair).unwrap();
         let together = single.iter().filter(|result| result.1 == [a, b]).map(|result| result.3.discs());
         assert!(together.eq(alone));
     }

@@ -603,7 +603,25 @@ fn neural_reversi_records_are_scored_positions() {
         let errors = bad(at, value);
         assert_eq!((errors.len(), errors[0].place.as_str()), (1, "byte 24"), "{at}");
     }
-    assert!(self::read(&bytes[..47], Format::NeuralReversi).is_err());
+    // What is damaged or cut off costs a record, not the file.
+    let many = neural_bytes(&[(after, 2.0); 20]);
+    let mut damaged = many[..many.len() - 1].to_vec();
+    damaged[16..20].copy_from_slice(&f32::NAN.to_le_bytes());
+    assert_eq!(Format::detect(&damaged), Format::NeuralReversi);
+    let errors = errors(self::read(&damaged, Format::NeuralReversi).unwrap());
+    let places: Vec<_> = errors.iter().map(|error| error.place.as_str()).collect();
+    assert_eq!(places, ["byte 0", "byte 456"]);
+}
+
+#[test]
+fn names_that_are_not_utf_8_are_latin_1() {
+    let of = |format, game: &[u8]| match read(game, format).unwrap().next().unwrap().unwrap() {
+        Record::Game(game) => game.black,
+        Record::Position(_) => unreachable!("it is a game"),
+    };
+    assert_eq!(of(Format::Sgf, b"(;FF[4]GM[2]CA[ISO-8859-1]PB[J\xe9r]PW[w];B[f5])"), "J\u{e9}r");
+    assert_eq!(of(Format::Ggf, b"(;GM[Othello]PB[J\xe9r]PW[w]TY[8]B[f5];)"), "J\u{e9}r");
+    assert_eq!(of(Format::Sgf, "(;FF[4]GM[2]PB[J\u{e9}r]PW[w];B[f5])".as_bytes()), "J\u{e9}r");
 }
 
 #[test]
@@ -682,7 +700,7 @@ fn what_can_be_learned_is_known_without_solving() {
     ]);
     let mut found = [0; 2];
     for (file, exact_empties) in files.iter().flat_map(|file| [0, 6].map(|exact| (file, exact))) {
-        let open = || RecordFile::new(Path::new("games"), file.as_bytes(), 0, exact_empties);
+        let open = || RecordFile::new(Path::new("games"), file.as_bytes(), exact_empties);
         let Ok(mut records) = open() else { continue };
         let labelled = records.next(&AtomicBool::new(false)).unwrap();
         let has_lesson = labelled.iter().any(Result::is_ok);
@@ -695,7 +713,7 @@ fn what_can_be_learned_is_known_without_solving() {
 #[test]
 fn a_score_of_a_finished_game_is_not_said_to_be_missing() {
     let full = format!("{}{} X 4\n", "X".repeat(34), "O".repeat(30));
-    let mut records = RecordFile::new(Path::new("full.obf"), full.as_bytes(), 0, 0).unwrap();
+    let mut records = RecordFile::new(Path::new("full.obf"), full.as_bytes(), 0).unwrap();
     let labelled = records.next(&AtomicBool::new(false)).unwrap();
     assert!(matches!(&labelled[..], [Err(error)] if error.to_string().contains("nobody can move")), "{labelled:?}");
 }

@@ -1,6 +1,7 @@
 //! The clients against our own servers, and against engines that misbehave.
 
 use std::io::{BufRead, BufReader, Write, stdin, stdout};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -141,7 +142,8 @@ fn matches_run_on_several_processes() {
     let plan = Match { openings: select_openings(&xot_openings(), 6, 2), sprt: None, held: Vec::new() };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
     let start = |dialect| move || spec(dialect, dialect).start(limits(AN_HOUR), &NEVER);
-    let report = pool.install(|| plan.run(start("gtp"), start("nboard"), &AtomicBool::new(false), |_| ())).unwrap();
+    let report =
+        pool.install(|| plan.run(start("gtp"), start("nboard"), &NEVER, |_| ControlFlow::Continue(()))).unwrap();
     assert_eq!((report.ending, report.tally.pairs), (Ending::Complete, [0, 0, 6, 0, 0]));
 }
 

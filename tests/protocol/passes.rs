@@ -1,6 +1,7 @@
 //! Passes, which each protocol expresses in its own way.
 
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
+use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
 use flipside::arena::{Match, PlayedGame, Player, PlayerError, select_openings, xot_openings};
@@ -79,6 +80,7 @@ fn an_engine_that_relies_on_explicit_passes_gets_every_pass() {
                 assert_eq!(board.score(), game.discs);
                 passes += passes_before_second(game, second);
             }
+            ControlFlow::Continue(())
         },
     );
     assert_eq!(report.unwrap().tally.pair_count(), 200);

@@ -292,6 +292,36 @@ fn records_are_learned_first_and_belong_to_the_run() {
 }
 
 #[test]
+fn records_of_the_end_belong_to_the_run_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = with_few_weights(small(config_with_records(folder.path())));
+    config.finish = config.steps.remove(0).learn;
+    let (directory, positions) = (folder.path().join("run"), folder.path().join("positions.txt"));
+    let stop = AtomicBool::new(false);
+    let text = fs::read_to_string(&positions).unwrap();
+    fs::remove_file(&positions).unwrap();
+    let error = train(&request(&config, &directory, &stop), &mut |_| ()).unwrap_err();
+    assert!(error.to_string().contains("positions.txt"), "{error}");
+    fs::write(&positions, &text).unwrap();
+    assert_eq!(train(&request(&config, &directory, &stop), &mut |_| ()).unwrap(), Outcome::Finished);
+    let stored = StoredRun::read(&directory).unwrap().config;
+    assert_eq!(stored.finish.as_ref().unwrap().sha256.len(), 2);
+    // Whoever continues the run needs these records too, and not their checksums again.
+    let continued = folder.path().join("continued");
+    let request = TrainRequest { continues: Some(&directory), ..request(&stored, &continued, &stop) };
+    assert_eq!(train(&request, &mut |_| ()).unwrap(), Outcome::Finished);
+    let budget = Budget { generations: Some(1), ..BUDGET };
+    let other = TrainConfig { finish: config.finish.clone(), ..stored.clone() };
+    let anew = folder.path().join("anew");
+    let request = TrainRequest { budget, directory: &anew, config: &other, ..request };
+    assert_eq!(train(&request, &mut |_| ()).unwrap(), Outcome::Finished);
+    assert_eq!(StoredRun::read(&anew).unwrap().config.finish, stored.finish);
+    fs::write(&positions, text.replacen('X', "O", 1)).unwrap();
+    let error = train(&self::request(&config, &directory, &stop), &mut |_| ()).unwrap_err();
+    assert!(matches!(&error, TrainError::OtherRun { .. }) && error.to_string().contains("sha256"), "{error}");
+}
+
+#[test]
 fn a_configuration_made_in_code_is_checked_as_one_in_a_file_is() {
     let (folder, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
     let learning = |change: fn(&mut LearnConfig)| {

@@ -18,7 +18,7 @@ def boards(text: str) -> NDArray[np.uint64]:
     as `f5d6c3`. Raises ValueError naming a line that is neither.
     """
 def load(path: Path | None = None) -> Weights:
-    """Reads a weight file (`.fsw`); without a path, the weights that ship with flipside.
+    """Reads a weight file (`.fsw`), or the best weights of a run by its folder; without a path, the weights that ship with flipside.
 
     Raises OSError (such as FileNotFoundError) if the file cannot be read, ValueError if it is damaged or not a weight file.
     """

@@ -149,7 +149,7 @@ pub fn import(from: &Path, format: BookFormat, to: &Path, errors: &Errors) -> Re
     let file = File::open(from).map_err(FileError::io(from))?;
     let mut source = Source { path: from, stream: BufReader::with_capacity(1 << 20, file), offset: 0 };
     let mut done = Imported::default();
-    (done.positions, ()) = build(to, Vec::new(), |filling| {
+    done.positions = build(to, Vec::new(), |filling| {
         let mut take = |entry: Entry| {
             done.read += 1;
             match record(&entry, errors) {

@@ -2,9 +2,6 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -13,7 +10,7 @@ use crate::cli::books::{SearchArguments, cannot_change, edit};
 use crate::cli::error::CliError;
 use crate::cli::input::parse_time;
 use crate::cli::meter::Meter;
-use crate::cli::session::{Session, start_threads};
+use crate::cli::session::Session;
 use crate::cli::signals::stop_on_signals;
 use flipside::book::{Grow, Growth, GrowthEnd};
 use flipside::text::or_dash;
@@ -58,9 +55,9 @@ impl GrowArguments {
         let before = book.len();
         let stop = stop_on_signals();
         let seconds = self.hours.map(|hours| 3600.0 * hours).or(self.minutes.map(|minutes| 60.0 * minutes));
-        let enough = deadline(thread::Builder::new(), seconds.map(Duration::from_secs_f64))?;
+        let until = seconds.and_then(|seconds| Instant::now().checked_add(Duration::from_secs_f64(seconds)));
         let mut meter = GrowthMeter::new(session, seconds, self.positions, before);
-        let grow = Grow { weights: searching.hash(), positions: self.positions, stop: &stop, enough: &enough };
+        let grow = Grow { weights: searching.hash(), positions: self.positions, stop: &stop, until };
         let mut last = None;
         let grown = grow.run(
             &mut book,
@@ -84,20 +81,6 @@ impl GrowArguments {
             GrowthEnd::Done => Ok(()),
         }
     }
-}
-
-/// A flag that is set after a time, by a thread of its own.
-fn deadline(waiting: thread::Builder, time: Option<Duration>) -> Result<Arc<AtomicBool>, CliError> {
-    let flag = Arc::new(AtomicBool::new(false));
-    if let Some(time) = time {
-        let late = Arc::clone(&flag);
-        let wait = move || {
-            thread::sleep(time);
-            late.store(true, Relaxed);
-        };
-        start_threads(1, |_| waiting.spawn(wait))?;
-    }
-    Ok(flag)
 }
 
 /// Shows how far a book has grown, by time or by positions.
@@ -139,18 +122,4 @@ fn write_growth(growth: &Growth, out: &mut dyn Write) -> Result<(), CliError> {
     let value = or_dash(growth.start.value);
     let error = or_dash(growth.start.error.discs().map(|error| format!("{error:.2}")));
     Ok(writeln!(out, "value\t{value}\nerror\t{error}")?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn a_thread_that_cannot_be_had_is_an_error() {
-        let kind = || thread::Builder::new().stack_size(1 << 50);
-        let error = deadline(kind(), Some(Duration::ZERO)).unwrap_err();
-        assert!(error.report().starts_with("flipside: cannot start 1 thread: "), "{}", error.report());
-        assert!(deadline(kind(), None).is_ok());
-    }
 }

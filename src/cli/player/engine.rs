@@ -7,7 +7,7 @@ use clap::Args;
 use crate::cli::error::CliError;
 use crate::cli::evaluator::{AnyEvaluator, Loaded, WeightsOption, own_engine};
 use crate::cli::memory::check_tables;
-use crate::cli::session::{Session, start_threads};
+use crate::cli::session::{Session, started};
 use crate::cli::strength::StrengthArguments;
 use flipside::search::{Engine, Selectivity, Strength};
 
@@ -54,6 +54,6 @@ impl EngineArguments {
     ) -> Result<Engine<'e, AnyEvaluator>, CliError> {
         let selectivity = self.strength.selectivity().unwrap_or_else(|| Selectivity::strongest(evaluator));
         let engine = own_engine(evaluator, Strength { selectivity, ..self.strength() }, self.log2_hash);
-        start_threads(session.threads, |threads| engine.with_threads(threads))
+        started(session.threads, engine.with_threads(session.threads))
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Deserializer, Value};
 
 use super::read::{Array, Arrays, Content, Metadata, whole};
-use super::tensors::quoted;
+use super::tensors::of_pattern;
 use super::{heads, metadata, places};
 use crate::eval::{Row, UNITS};
 use crate::pattern::Layout;
@@ -127,7 +127,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Content<'static>, String> {
         add("hidden.output", &[hidden.output.len(), UNITS], hidden.output.as_flattened())?;
     }
     for pattern in &file.patterns {
-        let name = format!("pattern.{}.places", quoted(&pattern.name));
+        let name = format!("{}.places", of_pattern(&pattern.name));
         let squares = pattern.places.first().map_or(0, Vec::len);
         add(&name, &[pattern.places.len(), squares], &pattern.places.concat())?;
     }
@@ -141,9 +141,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<Content<'static>, String> {
     if let Some((_, found)) = rows.as_ref().filter(|(_, found)| *found != entries) {
         return Err(format!("`hidden.rows`: {found} in a table, where a stage has {entries} weights"));
     }
-    let patterns = file.patterns.iter().map(|pattern| {
-        (format!("pattern.{}", quoted(&pattern.name)), "weight_of_configuration", &pattern.weight_of_configuration)
-    });
+    let patterns = file
+        .patterns
+        .iter()
+        .map(|pattern| (of_pattern(&pattern.name), "weight_of_configuration", &pattern.weight_of_configuration));
     let scalars = file.scalars.iter();
     let scalars = scalars.map(|scalar| (format!("scalar.{}", scalar.name), "weight_of_value", &scalar.weight_of_value));
     let mut used = 0;

@@ -8,6 +8,7 @@ mod source;
 mod tensors;
 
 pub use read::read_open;
+pub use tensors::tables;
 
 use std::io::{self, Write};
 

@@ -9,7 +9,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 use zip::ZipArchive;
 
-use super::tensors::quoted;
+use super::tensors::{self, of_pattern};
 use super::{OpenLayout, json, places};
 use crate::eval::{Head, HiddenLayer, Model, StageMap, UNITS};
 use crate::npy;
@@ -159,7 +159,7 @@ impl<'b> Arrays<'b> {
 
     /// The squares of a pattern's first place.
     fn pattern(&self, name: &str) -> Result<Pattern, String> {
-        let array_name = format!("pattern.{}.places", quoted(name));
+        let array_name = format!("{}.places", of_pattern(name));
         let array = self.0.get(&array_name).ok_or_else(|| format!("`{array_name}` is missing"))?;
         let &[_, squares @ 1..=10] = &*array.shape else {
             return Err(format!(
@@ -294,12 +294,7 @@ fn model(mut arrays: Arrays<'_>, metadata: Option<Metadata>, patterns: Option<&P
 
     let most = HiddenLayer::largest_weight(is_hidden);
     let mut model = Model { set, stages, scale, weights: vec![Vec::new(); count], hidden };
-    let of_patterns = model.set.patterns.iter().enumerate();
-    let of_patterns =
-        of_patterns.map(|(number, pattern)| (format!("pattern.{}", quoted(&pattern.name)), layout.slots_of(number)));
-    let scalars = layout.scalars().iter();
-    let scalars = scalars.map(|&(scalar, first)| (format!("scalar.{}", scalar.name()), first..first + scalar.values()));
-    for (number, (name, slots)) in of_patterns.chain(scalars).enumerate() {
+    for (number, (name, slots)) in tensors::tables(&layout).into_iter().enumerate() {
         if number < model.set.patterns.len() {
             let (name, places) = (format!("{name}.places"), places(&layout, number));
             // They are known if the set was named.

@@ -25,20 +25,29 @@ pub(super) struct Tensor {
     pub(super) bytes: Vec<u8>,
 }
 
-/// A pattern's name within an array's, quoted as in URLs (RFC 3986: bytes other than letters, digits and `-._~` become `%` and the byte
-/// in hexadecimal): arrays become files, and no name may lead out of their folder.
-pub(super) fn quoted(name: &str) -> String {
+/// What the names of a pattern's arrays begin with. Its own name is quoted as in URLs (RFC 3986: bytes other than letters, digits and `-._~`
+/// become `%` and the byte in hexadecimal): arrays become files, and no name may lead out of their folder.
+pub(super) fn of_pattern(name: &str) -> String {
     let quote = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
         _ => format!("%{byte:02X}"),
     };
-    name.bytes().map(quote).collect()
+    format!("pattern.{}", name.bytes().map(quote).collect::<String>())
+}
+
+/// The tables of a set, patterns first: what the names of their arrays begin with in the layouts of arrays, and their slots.
+pub fn tables(layout: &Layout) -> Vec<(String, Range<usize>)> {
+    let patterns = layout.set().patterns.iter().enumerate();
+    let patterns = patterns.map(|(number, pattern)| (of_pattern(&pattern.name), layout.slots_of(number)));
+    let scalars = layout.scalars().iter();
+    let scalars = scalars.map(|&(scalar, first)| (format!("scalar.{}", scalar.name()), first..first + scalar.values()));
+    patterns.chain(scalars).collect()
 }
 
 /// The arrays of a model: every configuration of every pattern has an entry of its own.
 pub(super) fn tensors(file: &WeightFile, layout: &Layout) -> Vec<Tensor> {
     let model = &file.model;
-    let tables = |name: String, slots: Range<usize>| {
+    let table = |name: String, slots: Range<usize>| {
         let weight_of_slot = &layout.weight_of_slot()[slots.clone()];
         let weights =
             model.weights.iter().flat_map(|stage| weight_of_slot.iter().map(|&weight| stage[weight as usize]));
@@ -62,19 +71,17 @@ pub(super) fn tensors(file: &WeightFile, layout: &Layout) -> Vec<Tensor> {
             bytes: model.stages.table().to_vec(),
         },
     ];
-    for (number, pattern) in model.set.patterns.iter().enumerate() {
-        let places = places(layout, number);
-        let name = quoted(&pattern.name);
-        tensors.push(Tensor {
-            name: format!("pattern.{name}.places"),
-            element: Element::U8,
-            shape: vec![places.len(), pattern.squares().len()],
-            bytes: places.concat(),
-        });
-        tensors.extend(tables(format!("pattern.{name}"), layout.slots_of(number)));
-    }
-    for &(scalar, first) in layout.scalars() {
-        tensors.extend(tables(format!("scalar.{}", scalar.name()), first..first + scalar.values()));
+    for (number, (name, slots)) in tables(layout).into_iter().enumerate() {
+        if let Some(pattern) = model.set.patterns.get(number) {
+            let places = places(layout, number);
+            tensors.push(Tensor {
+                name: format!("{name}.places"),
+                element: Element::U8,
+                shape: vec![places.len(), pattern.squares().len()],
+                bytes: places.concat(),
+            });
+        }
+        tensors.extend(table(name, slots));
     }
     tensors.extend(model.hidden.iter().flat_map(of_stages));
     tensors

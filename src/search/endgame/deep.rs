@@ -148,7 +148,8 @@ impl<E: Evaluator> Search<'_, E> {
     ) -> (i32, Square) {
         let moves: ArrayVec<_, MAX_MOVES> = std::iter::from_fn(|| moves.pick()).collect();
         let shared = &self.shared;
-        let point = SplitPoint::new(&moves, alpha, best, &self.midgame.stop);
+        let stop = self.midgame.stop.after(self.nodes());
+        let point = SplitPoint::new(&moves, alpha, best, &stop);
         let outcome = point.run(shared.own_tables.len(), |point| {
             let mut worker = shared.search(point.stop());
             while let Some((_, entry)) = point.next_move() {
