@@ -113,8 +113,8 @@ pub fn verify(request: &VerifyRequest, sink: Sink) -> Result<Option<Verified>, T
             return Ok(None);
         }
         stop.store(false, Relaxed);
-        for name in [LAST, BEST] {
-            kept.meet(&WeightFile::load(directory.join(name))?.model);
+        for path in [LAST, BEST].map(|name| directory.join(name)).iter().filter(|path| path.exists()) {
+            kept.meet(&WeightFile::load(path)?.model);
         }
         if kept.knows_all_weights() {
             break;
@@ -123,6 +123,16 @@ pub fn verify(request: &VerifyRequest, sink: Sink) -> Result<Option<Verified>, T
         std::fs::remove_dir_all(&directory).map_err(FileError::io(&directory))?;
     }
     Ok(Some(kept.found()))
+}
+
+/// The generations that a run has learned, or can learn from its games, as its events say.
+fn generations(events: &[TrainEvent]) -> u32 {
+    events.iter().fold(0, |known, event| match event {
+        TrainEvent::Start { generation, again, .. } => generation + again,
+        TrainEvent::Played { generation, .. } => known.max(generation + 1),
+        TrainEvent::Checkpoint { generation, .. } | TrainEvent::End { generation, .. } => known.max(*generation),
+        _ => known,
+    })
 }
 
 /// The kept games of a run, as a source of games for another run like it.
@@ -155,21 +165,21 @@ impl<'r> KeptGames<'r> {
     fn of(request: &VerifyRequest<'r>, config: &TrainConfig) -> Result<Self, TrainError> {
         let run = request.run;
         let events: Vec<TrainEvent> = events(&metrics(run)?).collect();
-        let played = events.iter().filter_map(|event| match event {
-            TrainEvent::Played { generation, .. } => Some(generation + 1),
-            _ => None,
-        });
-        let mut learned = played.max().unwrap_or(0);
-        let (mut found, mut weights) = (Verified::default(), Vec::new());
+        let (mut found, mut weights, mut learned) = (Verified::default(), Vec::new(), None);
         for path in [LAST, BEST].map(|name| run.join(name)) {
             match WeightFile::load(&path) {
                 Ok(file) => {
-                    learned = learned.max(file.provenance.generations as u32);
+                    // The best may be those that the run began with, of another run's generations.
+                    learned = learned.or(path.ends_with(LAST).then_some(file.provenance.generations as u32));
                     weights.push(Weights { path, model: file.model, is_met: false });
                 }
-                Err(error) => found.faults.push(Fault::of_file(path, error.to_string())),
+                // A run that was killed in its first generation has none.
+                Err(_) if !path.exists() && learned.unwrap_or_else(|| generations(&events)) == 0 => {}
+                Err(FileError::Io { source, .. }) => found.faults.push(Fault::of_file(path, source.to_string())),
+                Err(FileError::Format { reason, .. }) => found.faults.push(Fault::of_file(path, reason.to_string())),
             }
         }
+        let mut learned = learned.unwrap_or_else(|| generations(&events));
         let is_whole = |generation| {
             let wanted = config.play(generation).map(|play| play.games);
             wanted.is_some_and(|wanted| games_in(&games_file(run, generation)) >= wanted)
@@ -179,6 +189,10 @@ impl<'r> KeptGames<'r> {
         }
         match check_games_from(run, learned) {
             Err(TrainError::Damaged { path, reason }) => found.faults.push(Fault::of_file(path, reason)),
+            Err(TrainError::ForeignGames(path)) => {
+                let reason = "these are not games of this run and generation".to_owned();
+                found.faults.push(Fault::of_file(path, reason));
+            }
             checked => checked?,
         }
         let state = Mutex::new(State { found, weights });
@@ -244,25 +258,25 @@ impl<'r> KeptGames<'r> {
         lock(&self.state).found.faults.push(Fault { file, first, last, worker, reason });
     }
 
-    /// The frames of a generation up to the first that is missing or damaged, and why there are no more.
-    fn frames(&self, generation: u32, wanted: u32) -> (Vec<RawFrame>, String) {
+    /// The frames of a generation up to the first that is missing or damaged, and what is wrong then, if the file does not end there.
+    fn frames(&self, generation: u32, wanted: u32) -> (Vec<RawFrame>, Option<String>) {
         let (mut frames, mut next) = (Vec::new(), 0);
-        let mut read = || -> Result<String, GamesError> {
+        let mut read = || -> Result<Option<String>, GamesError> {
             let mut reader = GamesReader::open(games_file(self.request.run, generation))?;
             if reader.header().generation != generation {
-                return Ok("the file holds another generation".to_owned());
+                return Ok(Some("the file holds another generation".to_owned()));
             }
             while let Some(frame) = reader.next_frame()? {
                 if frame.first() != next || frame.is_empty() || frame.len() as u32 > wanted - next {
-                    return Ok(format!("the next frame begins with game {}", frame.first()));
+                    return Ok(Some(format!("the next frame begins with game {}", frame.first())));
                 }
                 next += frame.len() as u32;
                 frames.push(frame);
             }
-            Ok("the file ends".to_owned())
+            Ok(None)
         };
-        let reason = read().unwrap_or_else(|error| error.to_string());
-        (frames, reason)
+        let wrong = read().unwrap_or_else(|error| Some(error.to_string()));
+        (frames, wrong)
     }
 
     /// Plays some of the frames again, and notes those whose games are not the same.
@@ -301,7 +315,7 @@ impl GameSource for KeptGames<'_> {
     fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) {
         self.meet(job.model);
         let generation = job.generation;
-        let (frames, mut reason) = self.frames(generation, job.games.end);
+        let (frames, mut wrong) = self.frames(generation, job.games.end);
         let must_be_whole = generation < self.learned;
         if !must_be_whole && (frames.is_empty() || self.knows_all_weights()) {
             self.is_over.store(true, Relaxed);
@@ -325,7 +339,7 @@ impl GameSource for KeptGames<'_> {
                         played.push(Played { frame: frame(first, &games), games, by: None });
                     }
                     Err(error) => {
-                        reason = error.to_string();
+                        wrong = Some(error.to_string());
                         break;
                     }
                 }
@@ -342,9 +356,13 @@ impl GameSource for KeptGames<'_> {
         if must_be_whole && next < job.games.end && flow.is_continue() && !stop.load(Relaxed) {
             let missing = next..job.games.end;
             if !is_known {
+                let reason = wrong.as_deref().unwrap_or("the file ends");
                 self.fault(generation, missing.clone(), format!("{reason}; these games were played again"));
             }
             LocalGames.play(&GameJob { games: missing, ..job.clone() }, stop, on_games);
+        } else if let Some(wrong) = wrong.filter(|_| must_be_whole && next == job.games.end && !is_known) {
+            let file = games_file(self.request.run, generation);
+            lock(&self.state).found.faults.push(Fault::of_file(file, format!("after the last game: {wrong}")));
         }
     }
 }

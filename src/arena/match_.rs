@@ -88,8 +88,8 @@ impl Match {
     /// Plays the match on the threads of the current rayon pool.
     ///
     /// `first` and `second` each make a player for every thread that has a game to play. `on_pair` gets each pair in order, those of
-    /// [`Self::held`] included, on whichever thread completed it. The match ends if it breaks off, or soon after `stop` is set; games in
-    /// progress are dropped.
+    /// [`Self::held`] included, on whichever thread completed it. If it breaks off, no other pair begins. Setting `stop` ends the match; games
+    /// in progress are dropped.
     ///
     /// # Errors
     /// A player cannot be made, or ends the play with [`PlayerError::Start`] or [`PlayerError::Broken`]; all pairs before that pair have

@@ -66,8 +66,8 @@ pub fn openings_of(records: impl Iterator<Item = Result<Record, RecordError>>) -
     if openings.is_empty() { Err(nothing()) } else { Ok(openings) }
 }
 
-/// A game that leads to a position, to its image if it is of the mirrored start, or to either with the other player to move: some formats
-/// do not say who is. `None` if there is none, or none is found soon.
+/// A game that leads to a position, to its image if it is of the mirrored start, or to either with the colours exchanged, since some formats do
+/// not say whose turn it is. `None` if there is none, or none is found soon.
 fn moves_to(target: Diagram) -> Option<Transcript> {
     let mirror = |discs: u64| squares(discs).fold(0, |set, square| set | mirrored(square).bit());
     let Position { player, opponent } = target.position;

@@ -43,7 +43,7 @@ impl<E: Evaluator> Player for SearchPlayer<'_, E> {
             return Err(PlayerError::Stopped);
         }
         // The value of a move that was not searched like others is a guess.
-        self.score = (!limits.leave_no_choice(&diagram.position)).then_some(analysis.score);
+        self.score = (!limits.are_waste_on(&diagram.position)).then_some(analysis.score);
         analysis.best.ok_or_else(|| PlayerError::Failed(format!("the search found no move in {diagram}")))
     }
 

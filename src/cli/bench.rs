@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::error::CliError;
-use super::evaluator::{AnyEvaluator, WeightsOption};
+use super::evaluator::{AnyEvaluator, WeightsArgument};
 use super::results::{FormatArgument, Results};
 use super::session::Session;
 use flipside::board::{Position, perft};
@@ -32,7 +32,7 @@ use flipside::text::counted;
 #[command(after_help = "Examples:\n  flipside bench --threads 1 --section midgame,endgame12")]
 pub struct BenchArguments {
     #[command(flatten)]
-    weights: WeightsOption,
+    weights: WeightsArgument,
 
     /// Measure only these sections
     #[arg(long, value_enum, value_delimiter = ',', value_name = "SECTION")]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::error::CliError;
-use super::evaluator::{AnyEvaluator, Loaded, WeightsOption, own_engine};
+use super::evaluator::{AnyEvaluator, Loaded, WeightsArgument, own_engine};
 use super::memory::check_tables;
 use super::session::Session;
 use super::strength::StrengthArguments;
@@ -69,7 +69,7 @@ pub fn cannot_change(error: BookError) -> CliError {
 #[command(mut_arg("depth", |depth| depth.default_value("10")), mut_arg("exact_empties", |empties| empties.default_value("16")))]
 pub struct SearchArguments {
     #[command(flatten)]
-    weights: WeightsOption,
+    weights: WeightsArgument,
 
     #[command(flatten)]
     strength: StrengthArguments,

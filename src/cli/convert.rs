@@ -121,15 +121,17 @@ impl ConvertArguments {
                 false => format!("there are no records in {name}: it is empty"),
             }));
         }
+        let other = self.may_be_other(from).then_some(NAME_FORMAT);
+        let mut records = read(bytes, from)
+            .map_err(|error| CliError::because(format!("cannot convert {name} as {from}"), error).hint_if_any(other))?;
         if !self.skip_bad && !output.is_replaced() {
             // Before anything is written: standard output cannot be taken back.
             let mut on_bad = |error: RecordError| if error.is_cut_off_end { Ok(()) } else { Err(error) };
             convert(bytes, from, to, &mut io::sink(), &mut on_bad).map_err(|error| self.explain(error, name, from))?;
         }
-        let nothing =
-            |error: String| CliError::failure(error).hint_if_any(self.may_be_other(from).then_some(NAME_FORMAT));
+        let nothing = |error: String| CliError::failure(error).hint_if_any(other);
         let is_nothing = |record: Result<_, RecordError>| record.is_err_and(|error| error.is_cut_off_end);
-        if read(bytes, from).is_ok_and(|mut records| records.all(is_nothing)) {
+        if records.all(is_nothing) {
             return Err(nothing(format!("there are no records in {name}, which was read as {from}")));
         }
         let mut reported = 0;

@@ -15,8 +15,8 @@ use flipside::eval::unlimited_static_value;
 
 /// Evaluate positions without searching, in discs for the side to move
 ///
-/// Prints one number per line, with --json the position too. If the side to move must pass, the value is the opponent's, negated; if the game is over, it is the result. Values beyond 64
-/// discs are shown as they are; a search limits them.
+/// Prints one number per line, with --json the position too. If the side to move must pass, the value is the opponent's, negated; if the
+/// game is over, it is the result. Values beyond 64 discs are shown as they are; a search limits them.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside eval data/bench/midgame.txt\n  flipside eval -w mobility f5d6c3d3c4")]
 pub struct EvalArguments {

@@ -61,7 +61,7 @@ pub struct Loaded {
 
 /// The option `-w`.
 #[derive(Args, Debug)]
-pub struct WeightsOption {
+pub struct WeightsArgument {
     /// Evaluation: a weight file, `default` (the weights that ship with flipside), or `squares` or `mobility` (no weights)
     /// [default: default]
     #[arg(short, long, env = "FLIPSIDE_WEIGHTS", hide_env_values = true, value_name = "FILE")]
@@ -71,12 +71,13 @@ pub struct WeightsOption {
 /// Positions as an argument, and weights by `-w`.
 #[derive(Args, Debug)]
 pub struct Positions {
-    /// File of positions or games in any format that `convert` reads, `-` for standard input, or a position or list of moves (f5d6c3) itself
+    /// File of positions or games in any format that `convert` reads, `-` for standard input, or a position or list of moves
+    /// (f5d6c3) itself
     #[arg(value_name = "POSITIONS", default_value = STANDARD_STREAM)]
     pub positions: PathBuf,
 
     #[command(flatten)]
-    pub weights: WeightsOption,
+    pub weights: WeightsArgument,
 }
 
 /// An evaluator of any kind. All commands search with this one, so that a search is compiled once.
@@ -235,7 +236,7 @@ impl EvaluatorChoice {
     }
 }
 
-impl WeightsOption {
+impl WeightsArgument {
     /// What was typed.
     pub fn choice(&self) -> EvaluatorChoice {
         self.weights.clone().unwrap_or(EvaluatorChoice::Default)

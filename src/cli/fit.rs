@@ -28,7 +28,8 @@ use flipside::train::{BEST, StoredRun, set_named};
 /// Learn weights from kept games and records, without playing
 ///
 /// Learns any pattern set from the games that runs keep (RUN/games), recorded games and scored positions, so one night of games serves
-/// every engine. Records are in any format that `convert` reads. The same games and options give the same bytes. Memory use grows only with the held-out games and the largest file of records.
+/// every engine. Records may have any format that `convert` reads. The same games and options give the same bytes. Memory use grows only
+/// with the held-out games and the largest file of records.
 ///
 /// SIGINT or SIGTERM stops cleanly with exit code 75. The same command then resumes, with the games it began with; records are labelled
 /// again first. The state is kept in OUTPUT.part (`flipside.part` for `-o -`) until the fit is done; remove it to start over.

@@ -13,7 +13,7 @@ use super::external::ExternalArguments;
 use super::input::STANDARD_STREAM;
 use super::meter::Meter;
 use super::openings::OpeningsArguments;
-use super::player::{PlayerChoice, Shelf};
+use super::player::{OwnPlayer, PlayerChoice, Shelf};
 use super::results::FormatArgument;
 use super::session::Session;
 use super::signals::stop_on_signals;
@@ -34,7 +34,8 @@ use flipside::text::{counted, elo};
 ///
 /// Prints the first player's results, a name and its values per line. `pentanomial` counts the pairs in which it scored
 /// 0, 0.5, 1, 1.5 and 2 points. Elo and mean discs per game come with the ends of their 95% intervals, the log-likelihood ratio of --sprt
-/// with the bounds that end the test and the hypothesis that it accepted. Illegal moves, crashes and timeouts of other programs lose the game and are reported.
+/// with the bounds that end the test and the hypothesis that it accepted. Illegal moves, crashes and timeouts of other programs lose the
+/// game and are reported.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside match runs/latest/best.fsw mobility --pairs 100\n  \
     flipside match default 'gtp:flipside gtp --depth 2' --depth 2 --pairs 2 --games games.jsonl")]
@@ -146,8 +147,8 @@ impl MatchArguments {
             first: players[0].to_string(),
             second: players[1].to_string(),
             complete: report.ending != Ending::Stopped,
-            depth,
-            exact_empties,
+            depth: PlayerChoice::any_own(players, OwnPlayer::takes_depth).then_some(depth),
+            exact_empties: PlayerChoice::any_own(players, OwnPlayer::takes_exact_empties).then_some(exact_empties),
             openings,
             seed,
             pairs: tally.pair_count(),
@@ -173,9 +174,9 @@ struct Found {
     first: String,
     second: String,
     complete: bool,
-    /// Of players without a depth, time or nodes of their own.
-    depth: u32,
-    exact_empties: u32,
+    /// Of players without a depth, time or nodes of their own; none if there are no such players.
+    depth: Option<u32>,
+    exact_empties: Option<u32>,
     openings: String,
     seed: u64,
     pairs: u64,

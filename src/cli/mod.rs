@@ -249,13 +249,12 @@ fn with_negative_numbers(argument: Arg) -> Arg {
     if argument.get_action().takes_values() { argument.allow_negative_numbers(true) } else { argument }
 }
 
-/// A board given as an argument may begin with `-` like an option: puts a blank before it, which a board may have as well.
+/// A board given as an argument, perhaps with a mistake in it, may begin with `-` like an option: puts a blank before it, which a board may
+/// have as well.
 fn without_hyphen(argument: OsString) -> OsString {
-    let is_square = |byte: u8| b"-._0XxOo*BbWw12 ".contains(&byte);
+    let squares = |text: &str| text.bytes().take(32).filter(|byte| b"-._0XxOo*BbWw12 ".contains(byte)).count();
     match argument.to_str() {
-        Some(board) if board.starts_with('-') && board.len() >= 64 && board.bytes().take(64).all(is_square) => {
-            format!(" {board}").into()
-        }
+        Some(board) if board.starts_with('-') && squares(board) >= 30 => format!(" {board}").into(),
         _ => argument,
     }
 }

@@ -200,7 +200,7 @@ impl<'s> TrainProgress<'s> {
                 self.draw();
             }
             TrainEvent::Gate { .. } => {
-                self.elo = self.history.gates().last().map(|gate| gate.elo);
+                self.elo = self.history.rating_of(event).map(|rating| rating.elo);
                 self.doing = Doing::Playing;
             }
             _ => {}
@@ -344,8 +344,8 @@ impl<'s> TrainProgress<'s> {
     fn leave_state(&mut self, before: Doing) {
         let is_new = std::mem::discriminant(&before) != std::mem::discriminant(&self.doing);
         let done = self.doing.share(self.at_hand);
-        let before = std::mem::replace(&mut self.share, done);
-        if is_new || done < before {
+        let last = std::mem::replace(&mut self.share, done);
+        if is_new || done < last {
             self.doing_since = (Instant::now(), done);
         } else if self.left_at.is_some_and(|at| at.elapsed() < Duration::from_secs(1)) {
             return;
@@ -444,7 +444,7 @@ fn points(result: &GateMatch) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flipside::train::PRESETS;
+    use flipside::train::{Anchor, GateMatch, PRESETS};
 
     const SESSION: Session = Session { progress: Progress::Silent, threads: 1 };
 
@@ -558,22 +558,42 @@ mod tests {
     #[test]
     fn what_happens_again_after_a_kill_counts_once() {
         let mut progress = progress(Budget { seconds: Some(70_000.0), ..Budget::default() });
-        let learned = TrainEvent::NothingToLearn { generation: 30, since: 40 };
-        let played = |games| TrainEvent::Played {
+        let played = TrainEvent::Played {
             generation: 30,
             loss: 5.0,
             errors_by_empties: Vec::new(),
             slopes_by_empties: Vec::new(),
-            games,
+            games: 61_000,
             positions: 100,
             playing: 1.0,
             elapsed: 7_001.0,
         };
-        for event in [&played(61_000), &learned, &played(61_000), &learned] {
-            progress.show(event);
-        }
-        assert_eq!(progress.history.played.len(), 1);
-        assert_eq!((progress.history.games, progress.history.positions), (61_000, 100));
+        let gate = |generation, wins, pairs| TrainEvent::Gate {
+            generation,
+            fitted: true,
+            best: None,
+            anchor: Anchor::Default,
+            baseline: GateMatch {
+                wins,
+                draws: 0,
+                losses: 100,
+                score: 0.5,
+                elo: [0.0; 3],
+                discs: 0.0,
+                superiority: 0.5,
+            },
+            pairs: [[0; 5], pairs],
+            promoted: true,
+            seconds: 1.0,
+        };
+        let gates = [gate(30, 100, [10, 20, 40, 20, 10]), gate(31, 200, [0, 10, 40, 30, 20])];
+        [&played, &gates[0], &gates[1]].into_iter().for_each(|event| progress.show(event));
+        let (elo, all) = (progress.elo, progress.history.gates());
+        // The first gate again, with its own rating.
+        [&played, &gates[0]].into_iter().for_each(|event| progress.show(event));
+        assert_eq!((progress.history.played.len(), progress.history.games), (1, 61_000));
+        assert_eq!(progress.history.gates(), all);
+        assert!(all.len() == 2 && progress.elo == Some(all[0].elo) && elo == Some(all[1].elo), "{all:?}");
     }
 
     #[test]

@@ -6,13 +6,13 @@ use serde_json::Value;
 use flipside::search::{Deviations, Strength};
 
 /// The strength of our own players unless something else is typed.
-pub const DEFAULT: Strength = Strength::new(4, 12);
+pub const DEFAULT_STRENGTH: Strength = Strength::new(4, 12);
 
 /// The options of a whole [`Strength`].
 #[derive(Args, Clone, Copy, Debug)]
 pub struct StrengthArguments {
     /// Plies to look ahead
-    #[arg(short, long, default_value_t = DEFAULT.depth, value_name = "N")]
+    #[arg(short, long, default_value_t = DEFAULT_STRENGTH.depth, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(Strength::MAX_DEPTH)))]
     depth: u32,
 
@@ -20,7 +20,7 @@ pub struct StrengthArguments {
     selective: SelectivityArgument,
 
     /// Solve positions with at most N empty squares; with a limit of time or nodes, all that it allows
-    #[arg(long, alias = "exact", default_value_t = DEFAULT.exact_empties, value_name = "N")]
+    #[arg(long, alias = "exact", default_value_t = DEFAULT_STRENGTH.exact_empties, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
     exact_empties: u32,
 }

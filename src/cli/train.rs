@@ -69,7 +69,8 @@ pub struct TrainArguments {
     #[arg(long, env = "FLIPSIDE_PATTERNS", hide_env_values = true, value_name = "SET")]
     patterns: Option<String>,
 
-    /// Recorded games or scored positions to learn before self-play begins, in any format that `convert` reads. The key `files` in a step of a --config file has more settings
+    /// Recorded games or scored positions to learn before self-play begins, in any format that `convert` reads. The key `files` in a step
+    /// of a --config file has more settings
     #[arg(long, value_name = "FILE", num_args = 1..)]
     records: Vec<String>,
 
@@ -275,7 +276,9 @@ fn told(error: TrainError, run: &Path, has_begun: bool) -> CliError {
             typed(run)
         )),
         TrainError::Damaged { path, .. } if path.starts_with(games_folder(run)) => Some(
-            "Nothing was changed: restore a copy if you have one, or move the file out of the way to have its games played again.".to_owned(),
+            "Nothing was changed: restore a copy if you have one. If not, move the file out of the way, and also the checkpoints if they rely on \
+             it: its games are played again."
+                .to_owned(),
         ),
         TrainError::Damaged { .. } => Some("Nothing was changed: restore a copy if you have one.".to_owned()),
         TrainError::NoRun(_) => Some(WHERE_RUNS_ARE.to_owned()),

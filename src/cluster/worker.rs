@@ -50,8 +50,8 @@ const GONE: Duration = Duration::from_secs(600);
 /// How often a result is offered to the broker before the job is left to others.
 const ATTEMPTS: u32 = 12;
 
-/// Works for a run on the threads of the global rayon pool until it is finished or `stop` is set. `news` gets what people may want to know, a sentence at
-/// a time, from any thread.
+/// Works for a run on the threads of the global rayon pool until it is finished or `stop` is set. `news` gets what people may want to know,
+/// a sentence at a time, from any thread.
 ///
 /// # Errors
 /// What has to be fixed first.

@@ -222,17 +222,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_words_and_the_last_are_told() {
-        let said = |script: &str| {
-            let mut process = EngineProcess::start(&format!("sh -c '{script}'")).unwrap();
-            let answer = process.receive("name", Duration::from_secs(60), &AtomicBool::new(false), |_| Some(()));
-            answer.unwrap_err().to_string()
-        };
-        assert!(said("exit 2").ends_with("(exit status: 2)"), "{}", said("exit 2"));
-        let one = said("echo no such option >&2; exit 2");
-        assert!(one.ends_with("saying `no such option`"), "{one}");
-        let many = said("for line in first second third; do echo $line >&2; done; exit 2");
-        assert!(many.ends_with("saying `first … third`"), "{many}");
+    fn the_first_words_and_the_last_are_kept() {
+        let words = Mutex::default();
+        let said: Vec<String> = ["", "first\u{7}", "  ", "second", "third\n", ""]
+            .into_iter()
+            .map(|line| {
+                keep_words(&words, line);
+                lock(&words).join(" … ")
+            })
+            .collect();
+        assert_eq!(said, ["", "first", "first", "first … second", "first … third", "first … third"]);
     }
 
     #[test]

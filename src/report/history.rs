@@ -103,6 +103,12 @@ impl History {
         Self::of(&events)
     }
 
+    /// The rating of the weights that a gate measured.
+    pub fn rating_of(&self, gate: &TrainEvent) -> Option<Rating> {
+        let TrainEvent::Gate { generation, fitted, .. } = gate else { return None };
+        self.gates().into_iter().rfind(|rating| (rating.generation, rating.fitted) == (generation + 1, *fitted))
+    }
+
     /// Adds the next event, unless it happens again after a kill.
     pub fn add(&mut self, event: &TrainEvent) {
         if event.key().is_some_and(|key| !self.told.insert(key)) {

@@ -1,7 +1,7 @@
 //! How runs went, from their directories, whether they are running or not.
 //!
-//! [`RunLog`] reads a run's directory without disturbing the run, [`History`] folds its events, [`Status`] sums it up, and [`page()`] makes a page about one run or
-//! several that needs nothing but a browser.
+//! [`RunLog`] reads a run's directory without disturbing the run, [`History`] folds its events, [`Status`] sums it up, and [`page()`] makes
+//! a page about one run or several that needs nothing but a browser.
 
 mod figures;
 mod history;

@@ -139,7 +139,7 @@ fn scalars(event: &TrainEvent, history: &History) -> (u32, Vec<(String, f64)>) {
         }
         TrainEvent::Gate { generation, best, seconds, .. } => {
             let mut all: Vec<(String, f64)> = named(&[("seconds/gate", *seconds)]);
-            let rated = history.gates().last().map(|gate| ["elo", "low", "high"].into_iter().zip(gate.elo));
+            let rated = history.rating_of(event).map(|rating| ["elo", "low", "high"].into_iter().zip(rating.elo));
             all.extend(rated.into_iter().flatten().map(|(end, elo)| (format!("elo relative to default/{end}"), elo)));
             all.extend(best.map(|result| ("elo over the best/elo".to_owned(), result.elo[0])));
             (generation + 1, all)

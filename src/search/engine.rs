@@ -13,8 +13,8 @@ use super::tunables::SOLVED_PLIES;
 use crate::board::{Position, Square};
 use crate::eval::Evaluator;
 
-/// Thinks about positions with one evaluator: searches to a depth, selectively or not, or solves them if it reaches the end of the game or
-/// few squares are empty; within limits of time or nodes as deep as they allow, to the end of the game if they do.
+/// Thinks about positions with one evaluator: searches them, selectively or not, to a depth or as deep as limits allow, and solves them where
+/// that reaches the end of the game or few squares are empty.
 #[derive(Debug)]
 pub struct Engine<'e, E: Evaluator> {
     strength: Strength,
@@ -74,9 +74,12 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         self.analyse_within(position, &Limits::NONE)
     }
 
-    /// [`Self::analyse`] within limits. When stopped or at a limit, it returns the deepest search it completed. Where the depth reaches the
-    /// end of the game, as it does if only time or nodes limit it, searches come first, so that there is an answer, and then the solver. If
-    /// searches are selective, so may its answer be: that of the last selective pass it completed.
+    /// [`Self::analyse`] within limits. When stopped or at a limit, it returns the deepest search it completed.
+    ///
+    /// - With few empty squares the solver comes first, unless only time or nodes limit it.
+    /// - A depth that ends before the game does is searched.
+    /// - A depth to the end of the game, or none, is searched until the solver takes over. If the engine is selective, the last selective pass
+    ///   that the solver completed counts too.
     pub fn analyse_within(&mut self, position: &Position, limits: &Limits<'_>) -> Analysis {
         let (stop, empties, depth) = (Stop::at(limits), position.empties(), self.depth(limits));
         let few = self.strength.exact_empties;
@@ -91,7 +94,7 @@ impl<'e, E: Evaluator> Engine<'e, E> {
             };
         }
         let to_the_end = empties <= depth.max(few);
-        // At full width half the plies take about as long as the solver does.
+        // At full width half the plies take about as long as the solver does; depths differ by two plies.
         let solved_plies = if self.strength.selectivity.is_some() { SOLVED_PLIES } else { empties / 4 * 2 };
         // One ply finds a move, whatever happens to the solver.
         let first = if to_the_end { depth.min(empties.saturating_sub(solved_plies)).max(1) } else { depth };
@@ -113,7 +116,7 @@ impl<'e, E: Evaluator> Engine<'e, E> {
 
     /// [`Self::analyse_within`] for the choice of a move: with a limit of time, an only move is searched one ply, whatever the limits.
     pub fn choose_within(&mut self, position: &Position, limits: &Limits<'_>) -> Analysis {
-        if limits.leave_no_choice(position) {
+        if limits.are_waste_on(position) {
             return self.searcher.search(position, 1);
         }
         self.analyse_within(position, limits)

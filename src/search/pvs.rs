@@ -61,7 +61,7 @@ impl<E: Evaluator> Search<'_, E> {
                 let none_completed = score == -Score::INFINITY;
                 return failed_high.filter(|_| none_completed).unwrap_or((score, line));
             } else if score <= alpha && alpha > -Score::INFINITY {
-                alpha = -Score::INFINITY;
+                (alpha, failed_high) = (-Score::INFINITY, None);
             } else if score >= beta && beta < Score::INFINITY {
                 beta = Score::INFINITY;
                 failed_high = Some((score, line.clone()));

@@ -35,7 +35,7 @@ impl Limits<'_> {
     }
 
     /// Whether thinking about a move would be a waste: there is one only, and time is limited.
-    pub(crate) fn leave_no_choice(&self, position: &Position) -> bool {
+    pub(crate) fn are_waste_on(&self, position: &Position) -> bool {
         self.time.is_some() && position.moves().count_ones() == 1
     }
 }

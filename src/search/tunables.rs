@@ -37,8 +37,10 @@ pub(super) const SPLIT_MIN_DEPTH: u32 = 5;
 pub(super) const TT_MIN_DEPTH: [u32; 2] = [2, 3];
 
 /// What is kept of a tree for the search of the next root: entries up to this many plies below it, where each node on the way was searched
-/// to at least this depth. One ply more saves hardly another percent of the nodes, and finding its entries costs as much.
+/// to at least [`KEPT_MIN_DEPTH`]. One ply more saves hardly another percent of the nodes, and finding its entries costs as much.
 pub(super) const KEPT_PLIES: u32 = 2;
+
+/// See [`KEPT_PLIES`].
 pub(super) const KEPT_MIN_DEPTH: u32 = 3;
 
 /// The largest table, as a logarithm of its entries, that fits the L2 cache beside the evaluator's tables: 1 MB.

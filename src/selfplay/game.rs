@@ -113,8 +113,8 @@ struct Game {
     opening: usize,
     /// The rest of an optimal game, last move first; empty if not known.
     line: Vec<Square>,
-    /// The value of that game for the side to move.
-    exact: Score,
+    /// Its value for the side to move.
+    line_value: Score,
     /// What the last search knows about the position.
     subtree: Subtree,
     moves: Vec<Square>,
@@ -256,7 +256,7 @@ impl Game {
             diagram: Diagram::START,
             opening,
             line: Vec::new(),
-            exact: Score::default(),
+            line_value: Score::default(),
             subtree: Subtree::default(),
             moves,
             labels,
@@ -272,11 +272,11 @@ impl Game {
     fn play(&mut self, to: Square) {
         self.moves.push(to);
         self.diagram = self.diagram.try_play(to).expect("players choose legal moves");
-        self.exact = -self.exact;
+        self.line_value = -self.line_value;
         let next = self.diagram.pass_if_needed();
         if next != self.diagram {
             self.diagram = next;
-            self.exact = -self.exact;
+            self.line_value = -self.line_value;
         }
     }
 
@@ -314,7 +314,7 @@ impl<E: Evaluator> Worker<'_, E> {
         if game.line.is_empty() {
             self.think(game, random, stop)?;
         } else {
-            game.label(game.exact, PlyKind::Exact);
+            game.label(game.line_value, PlyKind::Exact);
         }
         let best = *game.line.last().expect("a position with moves has a best one");
         let to = random.unwrap_or(best);
@@ -351,7 +351,7 @@ impl<E: Evaluator> Worker<'_, E> {
         }
         game.line.extend(analysis.pv.iter().rev());
         if game.diagram.position.empties() <= self.config.strength.exact_empties {
-            game.exact = analysis.score;
+            game.line_value = analysis.score;
             game.label(analysis.score, PlyKind::Exact);
             return Ok(());
         }

@@ -390,6 +390,10 @@ pub fn origin(layers: &[Layer], key: &str) -> String {
 
 /// Replaces what `layer` has; tables are merged, everything else is replaced whole.
 fn overlay(base: &mut toml::Table, layer: &toml::Table) {
+    if layer.contains_key("files") {
+        // They are of other files.
+        base.remove("sha256");
+    }
     for (key, value) in layer {
         match (base.get_mut(key), value) {
             (Some(toml::Value::Table(below)), toml::Value::Table(above)) => overlay(below, above),
@@ -446,6 +450,16 @@ mod tests {
         }
         assert!(TrainConfig::from_toml(&format!("finish = false\n{steps}")).is_ok());
         assert!(said(&format!("{steps}learn = {{ hold-out = 1 }}")).contains("`steps[1].learn.hold-out` is 1"));
+    }
+
+    #[test]
+    fn other_files_have_other_checksums() {
+        let layers =
+            ["[finish]\nfiles = ['a']\nsha256 = ['b']\n[[steps]]\nplay = {}\n", "[finish]\nfiles = ['c', 'd']\n"];
+        let layers: Vec<_> = layers.iter().map(|text| layer("", text).unwrap()).collect();
+        let finish = TrainConfig::from_layers(&layers).unwrap().finish.unwrap();
+        assert_eq!((finish.files.len(), finish.sha256.len()), (2, 0));
+        assert_eq!(TrainConfig::from_layers(&layers[..1]).unwrap().finish.unwrap().sha256, ["b"]);
     }
 
     #[test]

@@ -62,6 +62,12 @@ pub enum TrainError {
          `--continue`"
     )]
     NoBeginning(PathBuf),
+    /// A checkpoint in the middle of learning something that this build would not learn.
+    #[error(
+        "the checkpoint is in the middle of learning what this build would not learn. Go on with the build that wrote it: the event \
+         `other-build` in metrics.jsonl names it"
+    )]
+    OtherJob,
     /// A link that leads nowhere in the place of a file of the run.
     #[error("{0} is a link that leads nowhere. Restore what it points to, or the file itself")]
     Dangling(PathBuf),

@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use super::budget::Budget;
 use super::checkpoint::Parts;
-use super::directory::CHECKPOINT;
 use super::error::TrainError;
 use super::event::TrainEvent;
 use super::keeper::Keeper;
@@ -214,8 +213,7 @@ impl Run<'_> {
     fn begin(&mut self, config: &LearnConfig, at_end: bool, begun: Begun) -> Result<(), TrainError> {
         self.state.go_on();
         if self.state.job.is_some() {
-            let reason = "it stopped while it was learning what this program would not learn now";
-            return Err(TrainError::damaged(&self.keeper.directory.file(CHECKPOINT), reason));
+            return Err(TrainError::OtherJob);
         }
         let before = EncodedWeights::from(self.weights());
         let older = match config.from {

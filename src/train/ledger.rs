@@ -146,25 +146,26 @@ impl Ledger {
     }
 }
 
-/// Checks whatever games a run has of a generation and those after it, as resuming it does.
+/// Checks whatever games a run has of a generation that it has not learned and of those after it, as resuming it does.
 ///
 /// # Errors
 /// Foreign or damaged games: the first. There is no run, or it cannot be read.
 pub(crate) fn check_games_from(directory: &Path, generation: u32) -> Result<(), TrainError> {
     let marker = Marker::read(directory)?;
-    Ledger::new(directory, &marker.identity).check_from(generation, &marker.config(directory)?)
+    let (ledger, config) = (Ledger::new(directory, &marker.identity), marker.config(directory)?);
+    ledger.check_from(generation, &config)?;
+    Journal::open(&ledger, &config, generation).map(drop)
 }
 
 /// SHA-256 of a file of games.
 fn games_hash(path: &Path) -> Result<String, TrainError> {
     let read = || {
-        let (mut file, mut hash, mut buffer) = (File::open(path)?, Sha256::new(), vec![0; 1 << 16]);
-        loop {
-            match file.read(&mut buffer)? {
-                0 => return Ok(hex(&hash.finalize())),
-                length => hash.update(&buffer[..length]),
-            }
+        let (mut file, mut hash, mut bytes) = (File::open(path)?, Sha256::new(), Vec::new());
+        while file.by_ref().take(1 << 20).read_to_end(&mut bytes)? > 0 {
+            hash.update(&bytes);
+            bytes.clear();
         }
+        Ok(hex(&hash.finalize()))
     };
     read().map_err(|error| FileError::io(path)(error).into())
 }

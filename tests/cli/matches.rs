@@ -436,6 +436,14 @@ fn games_are_converted() {
     let to = output.to_str().unwrap();
     assert_eq!(stdout(&["convert", "-", "--to", "f5d6", "-o", to], &ggf), "");
     assert_eq!(fs::read_to_string(&output).unwrap(), "f5d6c3\n");
+    // What is wrong with a whole file cannot be skipped.
+    let cut = folder.path().join("cut.wtb");
+    fs::write(&cut, [&[0; 4][..], &[3], &[0; 20]].concat()).unwrap();
+    let error = refusal(&["convert", cut.to_str().unwrap(), "--to", "f5d6"], "", 1);
+    assert!(
+        error.contains("announces 3 games") && error.contains("--from") && !error.contains("--skip-bad"),
+        "{error}"
+    );
     // A bad record leaves the old file as it was.
     assert!(refusal(&["convert", "-", "--to", "f5d6", "-o", to], "f5d6\nf5f5\n", 1).contains("--skip-bad"));
     assert_eq!(fs::read_to_string(&output).unwrap(), "f5d6c3\n");
@@ -459,6 +467,8 @@ fn pairs_by_points_and_the_bounds_of_a_test_are_shown() {
     assert!(talk.contains(&format!("LLR {llr:.2} (-2.94, 2.94)")), "{talk}");
     let settings = [("depth", "1"), ("exact_empties", "12"), ("openings", "XOT"), ("seed", "1")];
     assert!(settings.iter().all(|(name, set)| value(&results, name) == [*set]), "{results}");
+    let own = stdout(&["match", "mobility:depth=1", "squares:depth=1,exact=8", "--pairs", "1", "-q"], "");
+    assert_eq!(["depth", "exact_empties"].map(|name| value(&own, name)[0]), ["-", "12"]);
 }
 
 #[test]

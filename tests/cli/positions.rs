@@ -105,6 +105,10 @@ fn positions_are_arguments_and_weights_an_option() {
     ] {
         assert_eq!(eval(&["-w", &weights, typed], ""), "+3.000\n", "{typed}");
     }
+    for (wrong, what) in [(&START[..50], "squares found: 50"), (&START.replacen("OX", "O?", 1), "column 29: `?`")] {
+        let error = refusal(&["eval", wrong], "", 1);
+        assert!(error.contains(what), "{error}");
+    }
     let error = refusal(&["eval", &START[..64]], "", 1);
     assert!(error.contains(&format!("`{}` is neither", &START[..64])), "{error}");
     let error = refusal(&["eval", "f5 d6 a1"], "", 1);

@@ -104,6 +104,35 @@ fn a_run_that_is_what_it_should_be_is_proved_whether_it_has_ended_or_not() {
     let (code, rows, said) = verified(&three, "0");
     assert_eq!(code, Some(1), "{said}");
     assert!(rows[0][0].ends_with("00000003.fsg") && rows[0][4].contains("checksum"), "{rows:?}");
+    bytes[10] ^= 1;
+    fs::write(games_file(&three, 3), &bytes).unwrap();
+    let (code, rows, said) = verified(&three, "0");
+    assert!(code == Some(1) && rows[0][4].contains("not games of this run"), "{rows:?}: {said}");
+
+    // Killed in its first generation.
+    let early = folder.path().join("early");
+    fs::create_dir_all(early.join("games")).unwrap();
+    fs::copy(run.join("flipside-run.json"), early.join("flipside-run.json")).unwrap();
+    let first = fs::read(games_file(&run, 0)).unwrap();
+    fs::write(games_file(&early, 0), &first[..first.len() / 2]).unwrap();
+    let metrics = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    fs::write(early.join("metrics.jsonl"), metrics.lines().next().unwrap().to_owned() + "\n").unwrap();
+    let (code, rows, said) = verified(&early, "1");
+    assert_eq!((code, rows.len()), (Some(0), 0), "{said}: {rows:?}");
+}
+
+#[test]
+fn a_run_that_began_with_weights_is_proved_with_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let parent = trained(folder.path()).join("last.fsw").display().to_string();
+    fs::write(folder.path().join("small.toml"), SMALL_SET).unwrap();
+    let mut command = program();
+    command.current_dir(folder.path()).args(["train", "--run", "new", "--preset", "quick", "--config", "config.toml"]);
+    command.args(["--patterns", "small.toml", "--from", &parent, "--generations", "1", "--quiet"]);
+    assert!(finish(command, "").status.success());
+    let run = folder.path().join("new");
+    let output = run_with(&["verify", run.to_str().unwrap(), "--share", "1", "--from", &parent], "");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
@@ -149,6 +178,11 @@ fn flipped_bits_on_disk_are_named_and_what_they_spoil_is_played_again() {
         assert_eq!((code, rows.len()), (Some(1), 1), "{said}: {rows:?}");
         assert!(rows[0][0].ends_with("00000001.fsg") && rows[0][2] == "127", "{rows:?}");
     }
+    // So is what follows the last game.
+    fs::write(&path, [&whole[..], &[7; 100]].concat()).unwrap();
+    let (code, rows, said) = verified(&run, "0");
+    assert_eq!((code, rows.len()), (Some(1), 1), "{said}: {rows:?}");
+    assert!(rows[0][0].ends_with("00000001.fsg") && rows[0][4].starts_with("after the last game"), "{rows:?}");
     fs::remove_file(&path).unwrap();
     let (code, rows, said) = verified(&run, "0");
     assert_eq!((code, rows.len()), (Some(1), 1), "{said}");

@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::cli::books::{cannot_change, open};
 use crate::cli::error::{CliError, Context};
-use crate::cli::evaluator::WeightsOption;
+use crate::cli::evaluator::WeightsArgument;
 use crate::cli::input::{each_once, parse_discs};
 use crate::cli::output::Output;
 use crate::cli::session::Session;
@@ -98,7 +98,7 @@ pub struct ImportArguments {
     output: PathBuf,
 
     #[command(flatten)]
-    weights: WeightsOption,
+    weights: WeightsArgument,
 }
 
 /// Export a book as edax (book.dat, version 4), egaroucid (.egbk3) or text, or its valued positions as obf

@@ -19,7 +19,7 @@ use super::player::{PlayerChoice, PlayerMaker, Shelf};
 use super::results::FormatArgument;
 use super::session::Session;
 use super::signals::stop_on_signals;
-use super::strength::{DEFAULT, SelectivityArgument, StrengthArguments};
+use super::strength::{DEFAULT_STRENGTH, SelectivityArgument, StrengthArguments};
 use flipside::arena::{GameLog, GameLogError, League, LeagueEvent, Pair, PairPoints, Tally, gauntlet, round_robin};
 use flipside::board::Transcript;
 use flipside::search::Strength;
@@ -44,12 +44,12 @@ pub struct LeagueArguments {
     gauntlet: bool,
 
     /// Plies to look ahead; several, like 1,4,6, make a league each
-    #[arg(short, long, value_name = "N,...", value_delimiter = ',', default_values_t = [DEFAULT.depth])]
+    #[arg(short, long, value_name = "N,...", value_delimiter = ',', default_values_t = [DEFAULT_STRENGTH.depth])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(Strength::MAX_DEPTH)))]
     depth: Vec<u32>,
 
     /// Solve positions with at most N empty squares
-    #[arg(long, alias = "exact", default_value_t = DEFAULT.exact_empties, value_name = "N")]
+    #[arg(long, alias = "exact", default_value_t = DEFAULT_STRENGTH.exact_empties, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
     exact_empties: u32,
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::cli::error::CliError;
-use crate::cli::evaluator::{AnyEvaluator, Loaded, WeightsOption, own_engine};
+use crate::cli::evaluator::{AnyEvaluator, Loaded, WeightsArgument, own_engine};
 use crate::cli::memory::check_tables;
 use crate::cli::session::{Session, started};
 use crate::cli::strength::StrengthArguments;
@@ -15,7 +15,7 @@ use flipside::search::{Engine, Selectivity, Strength};
 #[derive(Args, Debug)]
 pub struct EngineArguments {
     #[command(flatten)]
-    weights: WeightsOption,
+    weights: WeightsArgument,
 
     #[command(flatten)]
     strength: StrengthArguments,

@@ -8,4 +8,4 @@ mod typed;
 pub use engine::EngineArguments;
 pub use maker::PlayerMaker;
 pub use shelf::Shelf;
-pub use typed::PlayerChoice;
+pub use typed::{OwnPlayer, PlayerChoice};

@@ -9,7 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::evaluator::EvaluatorChoice;
 use crate::cli::external::ExternalChoice;
 use crate::cli::input::{parse_discs, parse_move_time};
-use crate::cli::strength::{DEFAULT, StrengthArguments, parse_selectivity};
+use crate::cli::strength::{DEFAULT_STRENGTH, StrengthArguments, parse_selectivity};
 use crate::cli::with_book::ChoiceName;
 use flipside::book::Choice;
 use flipside::search::{Deviations, Strength};
@@ -126,6 +126,16 @@ impl OwnPlayer {
     pub(super) fn has_only_limits(&self) -> bool {
         self.depth.is_none() && (self.time.is_some() || self.nodes.is_some())
     }
+
+    /// Whether it searches to the command's depth.
+    pub fn takes_depth(&self) -> bool {
+        self.depth.is_none() && !self.has_only_limits()
+    }
+
+    /// Whether it solves from the command's number of empty squares on.
+    pub fn takes_exact_empties(&self) -> bool {
+        self.exact.is_none() && !self.has_only_limits()
+    }
 }
 
 impl fmt::Display for PlayerChoice {
@@ -141,8 +151,8 @@ impl PlayerChoice {
     /// The player's name, with `depth` added unless it has a depth, time or nodes of its own.
     pub fn name_at(&self, depth: u32) -> String {
         match self {
-            Self::Own(OwnPlayer { depth: None, time: None, nodes: None, typed, options, .. }) => {
-                format!("{typed}{}depth={depth}", if *options { ',' } else { ':' })
+            Self::Own(player) if player.takes_depth() => {
+                format!("{}{}depth={depth}", player.typed, if player.options { ',' } else { ':' })
             }
             _ => self.to_string(),
         }
@@ -155,24 +165,22 @@ impl PlayerChoice {
     pub fn check_used(players: &[Self], typed: StrengthArguments) -> Result<(), CliError> {
         let strength = typed.strength();
         let check = |option: &str, given: bool, own: &str, takes: fn(&OwnPlayer) -> bool| {
-            let is_used = players.iter().any(|player| matches!(player, Self::Own(player) if takes(player)));
-            if !given || is_used {
+            if !given || Self::any_own(players, takes) {
                 return Ok(());
             }
             Err(CliError::Usage(format!("{option} is for flipside's own players without {own}, and there are none")))
         };
-        check("--depth", strength.depth != DEFAULT.depth, "a depth, time or nodes", |player| {
-            player.depth.is_none() && !player.has_only_limits()
-        })?;
+        check("--depth", strength.depth != DEFAULT_STRENGTH.depth, "a depth, time or nodes", OwnPlayer::takes_depth)?;
         check("--selectivity", typed.selectivity().is_some(), "a `selectivity=`", |player| {
             player.selectivity.is_none()
         })?;
-        check(
-            "--exact-empties",
-            strength.exact_empties != DEFAULT.exact_empties,
-            "an `exact=`, time or nodes",
-            |player| player.exact.is_none() && !player.has_only_limits(),
-        )
+        let is_given = strength.exact_empties != DEFAULT_STRENGTH.exact_empties;
+        check("--exact-empties", is_given, "an `exact=`, time or nodes", OwnPlayer::takes_exact_empties)
+    }
+
+    /// Whether any of our own players takes an option of the command.
+    pub fn any_own(players: &[Self], takes: fn(&OwnPlayer) -> bool) -> bool {
+        players.iter().any(|player| matches!(player, Self::Own(player) if takes(player)))
     }
 
     /// The other programs among players.
