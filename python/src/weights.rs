@@ -167,8 +167,8 @@ fn number(best: Option<Square>) -> i8 {
 #[pyfunction]
 #[pyo3(signature = (path = None))]
 pub fn load(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Weights> {
+    let path = path.map(|path| if path.join(BEST).is_file() { path.join(BEST) } else { path });
     run(py, move |_| {
-        let path = path.map(|path| if path.join(BEST).is_file() { path.join(BEST) } else { path });
         let file = path.as_ref().map_or_else(|| Ok(WeightFile::embedded()), WeightFile::load);
         let file = file.map_err(|error| of_file(path.as_deref().unwrap_or(Path::new("")), error))?;
         let evaluator = file.evaluator().map_err(|error| PyValueError::new_err(error.to_string()))?;
