@@ -165,21 +165,22 @@ impl<'r> KeptGames<'r> {
     fn of(request: &VerifyRequest<'r>, config: &TrainConfig) -> Result<Self, TrainError> {
         let run = request.run;
         let events: Vec<TrainEvent> = events(&metrics(run)?).collect();
-        let (mut found, mut weights, mut learned) = (Verified::default(), Vec::new(), None);
-        for path in [LAST, BEST].map(|name| run.join(name)) {
-            match WeightFile::load(&path) {
-                Ok(file) => {
-                    // The best may be those that the run began with, of another run's generations.
-                    learned = learned.or(path.ends_with(LAST).then_some(file.provenance.generations as u32));
-                    weights.push(Weights { path, model: file.model, is_met: false });
-                }
+        let [last, best] = [LAST, BEST].map(|name| (run.join(name), WeightFile::load(run.join(name))));
+        // The best may be those that the run began with, of another run's generations.
+        let mut learned = match &last {
+            (_, Ok(file)) => file.provenance.generations as u32,
+            (_, Err(_)) => generations(&events),
+        };
+        let (mut found, mut weights) = (Verified::default(), Vec::new());
+        for (path, loaded) in [last, best] {
+            match loaded {
+                Ok(file) => weights.push(Weights { path, model: file.model, is_met: false }),
                 // A run that was killed in its first generation has none.
-                Err(_) if !path.exists() && learned.unwrap_or_else(|| generations(&events)) == 0 => {}
+                Err(_) if learned == 0 && !path.exists() => {}
                 Err(FileError::Io { source, .. }) => found.faults.push(Fault::of_file(path, source.to_string())),
                 Err(FileError::Format { reason, .. }) => found.faults.push(Fault::of_file(path, reason.to_string())),
             }
         }
-        let mut learned = learned.unwrap_or_else(|| generations(&events));
         let is_whole = |generation| {
             let wanted = config.play(generation).map(|play| play.games);
             wanted.is_some_and(|wanted| games_in(&games_file(run, generation)) >= wanted)

@@ -9,7 +9,7 @@ use flipside_core::board::{Position, Square};
 use flipside_core::eval::{Model, PatternEvaluator, Score, StageMap, static_value};
 use flipside_core::search::{EndgameSolver, Engine, Limits, Strength};
 use flipside_core::storage::{FileError, write_whole};
-use flipside_core::train::BEST;
+use flipside_core::train::weights_at;
 use flipside_core::weights::{Provenance, WeightFile};
 use numpy::ndarray::Array2;
 use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
@@ -167,7 +167,7 @@ fn number(best: Option<Square>) -> i8 {
 #[pyfunction]
 #[pyo3(signature = (path = None))]
 pub fn load(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Weights> {
-    let path = path.map(|path| if path.join(BEST).is_file() { path.join(BEST) } else { path });
+    let path = path.map(|path| weights_at(&path));
     run(py, move |_| {
         let file = path.as_ref().map_or_else(|| Ok(WeightFile::embedded()), WeightFile::load);
         let file = file.map_err(|error| of_file(path.as_deref().unwrap_or(Path::new("")), error))?;

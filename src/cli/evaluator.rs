@@ -13,7 +13,7 @@ use flipside::board::{Bitboard, Position, Square};
 use flipside::eval::{Calibration, Evaluator, MobilityEvaluator, PatternEvaluator, Score, SquareEvaluator};
 use flipside::pattern::Indices;
 use flipside::search::{Deviations, Engine, Strength};
-use flipside::train::BEST;
+use flipside::train::weights_at;
 use flipside::weights::WeightFile;
 
 /// An evaluation as typed.
@@ -42,9 +42,7 @@ impl From<&Path> for EvaluatorChoice {
             Some("default") => Self::Default,
             Some("squares") => Self::Squares,
             Some("mobility") => Self::Mobility,
-            // A run stands for its best weights.
-            _ if typed.join(BEST).is_file() => Self::File(typed.join(BEST)),
-            _ => Self::File(typed.into()),
+            _ => Self::File(weights_at(typed)),
         }
     }
 }

@@ -391,7 +391,7 @@ pub fn origin(layers: &[Layer], key: &str) -> String {
 /// Replaces what `layer` has; tables are merged, everything else is replaced whole.
 fn overlay(base: &mut toml::Table, layer: &toml::Table) {
     if layer.contains_key("files") {
-        // They are of other files.
+        // Checksums belong to the files that they came with.
         base.remove("sha256");
     }
     for (key, value) in layer {

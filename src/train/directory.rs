@@ -28,6 +28,12 @@ pub const CHECKPOINTS: [&str; 2] = [CHECKPOINT, PREVIOUS_CHECKPOINT];
 /// See [`Workers`](super::Workers).
 pub(super) const WORKERS: &str = "workers.json";
 
+/// The weight file that a path stands for: the best of a run, if it is a run's directory.
+pub fn weights_at(path: &Path) -> PathBuf {
+    let best = path.join(BEST);
+    if best.is_file() { best } else { path.to_owned() }
+}
+
 /// The run that a file belongs to, if this path is that of one of a run's own files, present or not. Anything else in its directory is
 /// the user's.
 pub fn run_of_file(path: &Path) -> Option<PathBuf> {

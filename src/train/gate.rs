@@ -33,12 +33,16 @@ fn play<A: Evaluator, B: Evaluator>(
     config: &GateConfig,
     openings: Vec<Transcript>,
     stop: &AtomicBool,
-    on_pair: &mut (dyn FnMut() -> ControlFlow<()> + Send),
+    on_pair: &mut (dyn FnMut() + Send),
 ) -> Result<Measured, Stopped> {
     let plan = Match { openings, sprt: None, held: Vec::new() };
     let first = || Ok(player(first, config.strength()));
     let second = || Ok(player(second, config.strength()));
-    let report = plan.run(first, second, stop, |_| on_pair()).expect("built-in players always start");
+    let report = plan.run(first, second, stop, |_| {
+        on_pair();
+        ControlFlow::Continue(())
+    });
+    let report = report.expect("built-in players always start");
     if stop.load(Relaxed) { Err(Stopped) } else { Ok((GateMatch::of(&report), report.tally.pairs)) }
 }
 
@@ -71,7 +75,6 @@ pub(super) fn measure(
     let mut on_pair = || {
         done += 1;
         on_pairs(done, all);
-        ControlFlow::Continue(())
     };
     let against_best =
         best.map(|best| play(&newest, &evaluator(best), config, openings.clone(), stop, &mut on_pair)).transpose()?;
