@@ -18,7 +18,7 @@ use super::session::Session;
 use flipside::board::Position;
 use flipside::eval::{Calibration, Model, PatternEvaluator};
 use flipside::search::calibrate::{
-    MIN_POSITIONS, Measurement, fit_exact_pairs, fit_pairs, offsets, search_all, solve_all,
+    MIN_POSITIONS, Measurement, fit_exact_pairs, fit_pairs, offsets, search_all, solve_all, tree_positions,
 };
 use flipside::selfplay::varied_positions;
 use flipside::text::counted;
@@ -28,9 +28,9 @@ use flipside::threads::lock;
 ///
 /// Searches self-play positions to all depths, solves those near the end, and adds to the values what makes all agree: mostly, searches to
 /// odd depths come out too high, and the advantage of whoever moves last is not seen. What is added depends only on the number of empty
-/// squares, so choices at one depth stay the same. Then it searches and solves again, fits a line (deep value = slope x shallow value +
-/// offset) for each pair of depths and each range of six empties, and writes the weights with these parameters. The endgame solver also
-/// uses them. They hold for these weights only, and training does not keep them, so calibrate last. Parameters already in the weights are
+/// squares, so choices at one depth stay the same. Then it searches and solves positions of search trees, fits a line (deep value = slope x
+/// shallow value + offset) for each pair of depths and each range of six empties, and writes the weights with these parameters. The endgame
+/// solver also uses them. They hold for these weights only, and training does not keep them, so calibrate last. Parameters already in the weights are
 /// replaced.
 ///
 /// By default it takes some minutes on two cores, most of them for the exact values of positions with up to 24 empty squares: a smaller
@@ -50,11 +50,11 @@ pub struct CalibrateArguments {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Measure on these positions, one per line (`-` is standard input), instead of positions of self-play games
+    /// Measure on these positions, one per line (`-` is standard input), and their search trees instead of positions of self-play games
     #[arg(long, value_name = "FILE", conflicts_with = "positions_per_stage")]
     positions: Option<PathBuf>,
 
-    /// Self-play positions for each range of six empties
+    /// Self-play positions for each range of six empties whose search trees are measured
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(MIN_POSITIONS as i64..=1_000_000))]
     positions_per_stage: u32,
 
@@ -88,15 +88,12 @@ struct Row {
     positions: usize,
 }
 
-/// Random moves of the games in which depths are compared are within this many discs of the best. After worse ones the difference is
-/// another, above all in the opening.
-const LEVEL_MARGIN: f32 = 5.0;
-/// How many times as many positions these games give.
-const LEVEL_TIMES: usize = 4;
-/// Plies of the deepest search there.
-const LEVEL_DEPTH: u32 = 9;
-/// Most empty squares of those that are solved.
-const LEVEL_EXACT_EMPTIES: u32 = 20;
+/// Depths are compared on this many times as many positions of self-play as trees are searched of.
+const COMPARED_TIMES: usize = 4;
+/// Plies of the deepest search by which depths are compared.
+const COMPARED_DEPTH: u32 = 9;
+/// Most empty squares of the positions that are solved for that.
+const COMPARED_EXACT_EMPTIES: u32 = 20;
 
 /// What to do about too few positions.
 fn what_it_takes() -> String {
@@ -116,19 +113,16 @@ impl CalibrateArguments {
         let unshifted = evaluator(&file.model)?;
         // A signal ends the program; there is nothing to finish.
         let never = AtomicBool::new(false);
-        let (level, positions, source) = match &self.positions {
+        let (positions, source) = match &self.positions {
             Some(path) => {
                 let positions = read_positions(path, session)?.into_iter().map(|scored| scored.diagram.position);
-                let positions: Vec<_> = positions.filter(|position| position.moves() != 0).collect();
-                (positions.clone(), positions, name_of(path))
+                (positions.filter(|position| position.moves() != 0).collect::<Vec<_>>(), name_of(path))
             }
             None => {
                 session.say("playing games to take positions from");
-                let count = self.positions_per_stage as usize;
-                let positions = |margin, count| {
-                    varied_positions(&unshifted, margin, self.seed, count, &never).expect("nothing stops these games")
-                };
-                (positions(Some(LEVEL_MARGIN), LEVEL_TIMES * count), positions(None, count), "self-play".to_owned())
+                let count = COMPARED_TIMES * self.positions_per_stage as usize;
+                let positions = varied_positions(&unshifted, self.seed, count, &never);
+                (positions.expect("nothing stops these games"), "self-play".to_owned())
             }
         };
         let count = positions.len();
@@ -144,12 +138,19 @@ impl CalibrateArguments {
             let solve = |done: &(dyn Fn() + Sync)| solve_all(evaluator, positions, exact_empties, &never, done);
             (values, with_meter(session, count, "solved", solve))
         };
-        let (values, exact) =
-            measure(&unshifted, &level, self.depth.min(LEVEL_DEPTH), self.exact_empties.min(LEVEL_EXACT_EMPTIES));
-        let added = offsets(&level, &values, &exact);
+        let (values, exact) = measure(
+            &unshifted,
+            &positions,
+            self.depth.min(COMPARED_DEPTH),
+            self.exact_empties.min(COMPARED_EXACT_EMPTIES),
+        );
+        let added = offsets(&positions, &values, &exact);
         file.model.shift(&added);
         let evaluator = evaluator(&file.model)?;
         session.say(account(&added));
+        let roots: Vec<_> =
+            positions.into_iter().step_by(if self.positions.is_some() { 1 } else { COMPARED_TIMES }).collect();
+        let positions = tree_positions(&evaluator, &roots, &never).expect("nothing stops these searches");
         let (values, exact) = measure(&evaluator, &positions, self.depth, self.exact_empties);
         let mut measured = fit_pairs(&positions, &values);
         measured.extend(fit_exact_pairs(&positions, &values, &exact));

@@ -46,9 +46,9 @@ impl StrengthArguments {
 /// The option `--selectivity`.
 #[derive(Args, Clone, Copy, PartialEq, Debug)]
 pub struct SelectivityArgument {
-    /// Cut subtrees that a shallow search puts T standard deviations beyond the window (multi-ProbCut). Useful values are about 0.9
+    /// Cut subtrees that a shallow search puts T standard deviations beyond the window (multi-ProbCut). Useful values are about 0.8
     /// to 2; smaller is faster but less reliable, `off` is full width. Needs weights calibrated by `calibrate`
-    /// [default: off; in play, gtp and nboard, and with a limit of time or nodes, 0.9 if the weights are calibrated]
+    /// [default: off; in play, gtp and nboard, and with a limit of time or nodes, 0.8 if the weights are calibrated]
     #[arg(long, value_name = "T", value_parser = parse_selectivity)]
     selectivity: Option<Deviations>,
 }

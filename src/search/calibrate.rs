@@ -1,8 +1,11 @@
-//! Measuring the parameters of selective search ([`Calibration`](crate::eval::Calibration)): the same positions searched shallowly
+//! Measuring the parameters of selective search ([`Calibration`](crate::eval::Calibration)): positions of search trees searched shallowly
 //! and deeply, or to the end of the game, and a line fitted through the values.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use rand::SeedableRng;
+use rand::seq::IteratorRandom;
+use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::endgame::EndgameSolver;
@@ -19,6 +22,9 @@ const MIN_EMPTIES: u32 = 7;
 const MIN_DEEP_DEPTH: u32 = 2;
 /// Fewer positions say too little about a deviation.
 pub const MIN_POSITIONS: usize = 30;
+/// Plies of the searches whose trees [`tree_positions`] takes positions from, and how far from the root these are at least.
+const TREE_DEPTH: u32 = 6;
+const MIN_TREE_PLY: u32 = 2;
 /// Sweeps in which [`offsets`] are solved for: those of the opening follow from those near the end over several groups.
 const SWEEPS: usize = 2000;
 /// The tables of each thread have 2^this entries.
@@ -31,6 +37,25 @@ pub fn groups() -> impl Iterator<Item = (u32, u32)> {
 
 /// A position's values by full-width searches to 0, 1, 2, ... plies, for the player to move.
 pub type Values = Vec<Score>;
+
+/// A position from the search tree of each root that has one some plies below it. Selective searches ask about such positions: most of them
+/// follow a bad move and its refutation. They are predicted differently from positions of games, in which a static value is a disc too high
+/// for one of two plies; in trees it is too low, and errs more often by a lot.
+///
+/// Searches on the threads of the current rayon pool; `None` if `stop` was set before all were searched.
+pub fn tree_positions<E: Evaluator>(evaluator: &E, roots: &[Position], stop: &AtomicBool) -> Option<Vec<Position>> {
+    let choose = |searcher: &mut Searcher<'_, E>, root: &Position| {
+        searcher.forget();
+        let depth = TREE_DEPTH.min(root.empties().saturating_sub(1));
+        let found = searcher.search_until(root, depth, stop);
+        let nodes = searcher.tree(root, found.depth).into_iter();
+        let nodes = nodes.filter(|node| node.ply >= MIN_TREE_PLY && node.position.moves() != 0);
+        let mut rng = ChaCha8Rng::seed_from_u64(root.player ^ root.opponent.rotate_left(32));
+        (!stop.load(Relaxed)).then(|| nodes.choose(&mut rng).map(|node| node.position))
+    };
+    let chosen = roots.par_iter().map_init(|| Searcher::new(evaluator, LOG2_ENTRIES), choose);
+    Some(chosen.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
+}
 
 /// Searches positions on the threads of the current rayon pool, each to all depths up to `deepest` that end before the game can.
 /// `on_searched` is called for every position, on the thread that searched it. `None` if `stop` was set before all were searched.
@@ -160,7 +185,8 @@ pub struct Measurement {
 }
 
 /// Fits the parameters of every group and pair of depths with thirty positions or more; a pair whose shallow value does not rise
-/// with the deep one predicts nothing and is left out. `values` are those of the positions, as [`search_all`] returns them.
+/// with the deep one predicts nothing and is left out. Positions in which a search wipes out one side have no part in the pair: a few of
+/// them would decide its deviation. `values` are those of the positions, as [`search_all`] returns them.
 ///
 /// # Panics
 /// If there are not as many values as positions.
@@ -173,7 +199,8 @@ pub fn fit_pairs(positions: &[Position], values: &[Values]) -> Vec<Measurement> 
         for deep in MIN_DEEP_DEPTH..depths {
             let shallow = shallow_depth(deep);
             // Near the end of the game a position has no deep value, and perhaps no shallow one.
-            let points = members.iter().filter_map(|(_, values)| Some((value(values, shallow)?, value(values, deep)?)));
+            let open = |depth, values| value(values, depth).filter(|value| value.clamp_eval() == *value);
+            let points = members.iter().filter_map(|(_, values)| Some((open(shallow, values)?, open(deep, values)?)));
             measured.extend(fit_pair(group, (shallow, deep), points));
         }
     }
@@ -319,6 +346,18 @@ mod tests {
         let counts: Vec<_> =
             fit_pairs(&positions, &all).iter().map(|measured| (measured.pair.deep, measured.fit.count)).collect();
         assert!(counts.contains(&(3, 80)) && counts.contains(&(15, 40)), "{counts:?}");
+    }
+
+    #[test]
+    fn wiped_out_sides_have_no_part_in_pairs() {
+        let positions = [Position { player: 1, opponent: !1 << 50 }; 60];
+        let values = |i: i32| [i, 0, i + [-1, 1][i as usize % 2]].map(|discs| Score(128 * discs)).to_vec();
+        let mut all: Vec<_> = (0..60).map(values).collect();
+        let [before] = fit_pairs(&positions, &all)[..] else { panic!("one pair") };
+        all[5][2] = Score::MIN;
+        let [after] = fit_pairs(&positions, &all)[..] else { panic!("one pair") };
+        assert_eq!((before.fit.count, after.fit.count), (60, 59));
+        assert!((after.fit.deviation - before.fit.deviation).abs() < 0.1, "{after:?}");
     }
 
     #[test]

@@ -11,29 +11,29 @@ use super::game::{SelfPlay, SelfPlayConfig, Stopped};
 use crate::board::Position;
 use crate::eval::{Calibration, Evaluator};
 use crate::search::Strength;
-use crate::search::calibrate::{fit_pairs, groups, search_all};
+use crate::search::calibrate::{fit_pairs, groups, search_all, tree_positions};
 
-/// How the games are played that the positions come from.
-const GAMES: SelfPlayConfig = SelfPlayConfig::new(Strength::new(2, 6), 20, 0.05);
+/// How the games are played that the positions come from. Random moves are close to the best: after worse ones odd and even depths differ by
+/// another amount, above all in the opening.
+const GAMES: SelfPlayConfig =
+    SelfPlayConfig { margin: Some(5.0), ..SelfPlayConfig::new(Strength::new(2, 6), 20, 0.05) };
 /// Games played at once.
 const BATCH: u32 = 256;
 /// Games played at most per wanted position: early in the game there are few different ones.
 const MAX_GAMES: usize = 8;
 
 /// Positions of self-play: `count` different ones for each of the [`groups`] of numbers of empty squares (fewer if the games do not have
-/// them), at most one per group and game. Random moves are within `margin` discs of the best, or any legal ones. The positions depend only
-/// on the weights, the margin and the seed.
+/// them), at most one per group and game. They depend only on the weights and the seed.
 ///
 /// # Errors
 /// `stop` was set before the games were played.
 pub fn varied_positions<E: Evaluator>(
     evaluator: &E,
-    margin: Option<f32>,
     seed: u64,
     count: usize,
     stop: &AtomicBool,
 ) -> Result<Vec<Position>, Stopped> {
-    let players = SelfPlay::new(evaluator, SelfPlayConfig { margin, ..GAMES });
+    let players = SelfPlay::new(evaluator, GAMES);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut wanted: Vec<_> = groups().map(|group| (group, Vec::new())).collect();
     let mut seen = HashSet::new();
@@ -76,7 +76,8 @@ pub fn measured_calibration<E: Evaluator>(
     if config.strength.selectivity.is_none() {
         return Ok(None);
     }
-    let positions = varied_positions(evaluator, None, 0, POSITIONS, stop)?;
+    let roots = varied_positions(evaluator, 0, POSITIONS, stop)?;
+    let positions = tree_positions(evaluator, &roots, stop).ok_or(Stopped)?;
     let values = search_all(evaluator, &positions, config.strength.depth, stop, || {}).ok_or(Stopped)?;
     let pairs = fit_pairs(&positions, &values).into_iter().map(|measurement| measurement.pair);
     Ok(Calibration::new(pairs.collect()).ok())

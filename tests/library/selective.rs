@@ -4,10 +4,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::helpers::{Constant, random_positions};
-use flipside::board::{Position, Transcript};
+use flipside::board::{Position, Transcript, squares};
 use flipside::eval::{Calibration, DepthPair, Evaluator, MobilityEvaluator, Score};
 use flipside::record::lines::parse_positions;
-use flipside::search::calibrate::{Values, fit_exact_pairs, fit_pairs, search_all, solve_all};
+use flipside::search::calibrate::{Values, fit_exact_pairs, fit_pairs, search_all, solve_all, tree_positions};
 use flipside::search::{Analysis, EndgameSolver, Engine, Limits, Searcher, Selectivity, Strength, shallow_depth};
 use flipside::weights::WeightFile;
 
@@ -114,6 +114,49 @@ fn fitted_values_are_those_of_full_searches() {
     }
 }
 
+/// Selective searches ask about positions such as these: parameters that hold in games do not hold there.
+#[test]
+fn tree_positions_are_in_the_trees_of_their_roots() {
+    let (never, roots) = (AtomicBool::new(false), midgame());
+    let chosen = tree_positions(&MobilityEvaluator, &roots, &never).unwrap();
+    assert!(chosen.len() >= 35 && chosen.iter().all(|position| position.moves() != 0), "{} of 40", chosen.len());
+    let mut chosen_left = chosen.iter().peekable();
+    for root in &roots {
+        let mut below = vec![vec![*root]];
+        for _ in 0..4 {
+            let next = below.last().unwrap().iter().flat_map(|from| squares(from.moves()).map(|to| from.play(to)));
+            below.push(next.collect());
+        }
+        // The roots are in order.
+        chosen_left.next_if(|position| below[2..].iter().any(|of_ply| of_ply.contains(position)));
+    }
+    assert_eq!(chosen_left.next(), None);
+    let on_three = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+    assert_eq!(on_three.install(|| tree_positions(&MobilityEvaluator, &roots, &never)).unwrap(), chosen);
+    assert_eq!(tree_positions(&MobilityEvaluator, &roots, &AtomicBool::new(true)), None);
+    assert_eq!(tree_positions(&MobilityEvaluator, &random_positions(5, 2, 5), &never), Some(vec![]));
+}
+
+/// With parameters that hold in games only, wrong cuts raise the values of odd depths and lower those of even ones.
+#[test]
+fn selective_searches_to_odd_and_even_depths_agree() {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/bench/exact-24.txt")).unwrap();
+    let positions = parse_positions(&text).unwrap();
+    let weights = WeightFile::embedded().evaluator().unwrap();
+    let selectivity = Selectivity::strongest(&weights);
+    let bias = |depth| {
+        let mut engine = Engine::new(&weights, Strength { selectivity, ..Strength::new(depth, 0) }, 16).unwrap();
+        let errors = positions.iter().map(|scored| {
+            engine.forget();
+            engine.analyse(&scored.diagram.position).score.discs() - scored.score.unwrap() as f32
+        });
+        errors.sum::<f32>() / positions.len() as f32
+    };
+    let biases: Vec<_> = (6..=16).map(bias).collect();
+    assert!(biases.iter().all(|bias| bias.abs() < 0.5), "{biases:?}");
+    assert!(biases.windows(2).all(|pair| (pair[1] - pair[0]).abs() < 0.3), "{biases:?}");
+}
+
 #[test]
 fn a_calibrated_search_is_smaller_and_close_to_the_full_one() {
     let positions: Vec<_> = (3..10).flat_map(|group| random_positions(4, 6 * group, 60)).collect();
@@ -136,9 +179,9 @@ fn a_calibrated_search_is_smaller_and_close_to_the_full_one() {
 #[test]
 fn the_strongest_selectivity_is_that_of_depths_and_limits() {
     let calibrated = WeightFile::embedded().evaluator().unwrap();
-    assert_eq!(Selectivity::strongest(&calibrated), Some(0.9));
+    assert_eq!(Selectivity::strongest(&calibrated), Some(0.8));
     assert_eq!(Selectivity::strongest(&MobilityEvaluator), None);
-    for selectivity in [Some(0.9), None] {
+    for selectivity in [Some(0.8), None] {
         let strength = Strength { selectivity, ..Strength::new(4, 0) };
         let mut engine = Engine::new(&calibrated, strength, 12).unwrap();
         for limits in [Limits::NONE, Limits { nodes: Some(2_000), ..Limits::NONE }] {
@@ -213,7 +256,7 @@ fn limits_decide_how_surely_the_end_is_searched() {
     }
     selective.dedup();
     let passes = [0.8, 1.8, 3.0].map(|deviations| (false, false, Some(deviations)));
-    assert_eq!(selective[0], (true, false, Some(0.9)));
+    assert_eq!(selective[0], (true, false, Some(0.8)));
     assert_eq!(selective.last(), Some(&(false, true, None)));
     let between = &selective[1..selective.len() - 1];
     assert!(!between.is_empty() && between.is_sorted_by(|a, b| a.2 < b.2), "{between:?}");
