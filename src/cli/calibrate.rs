@@ -30,11 +30,11 @@ use flipside::threads::lock;
 /// odd depths come out too high, and the advantage of whoever moves last is not seen. What is added depends only on the number of empty
 /// squares, so choices at one depth stay the same. Then it searches and solves positions of search trees, fits a line (deep value = slope x
 /// shallow value + offset) for each pair of depths and each range of six empties, and writes the weights with these parameters. The endgame
-/// solver also uses them. They hold for these weights only, and training does not keep them, so calibrate last. Parameters already in the weights are
-/// replaced.
+/// solver also uses them. They hold for these weights only, and training does not keep them, so calibrate last. Parameters already in the
+/// weights are replaced.
 ///
-/// By default it takes some minutes on two cores, most of them for the exact values of positions with up to 24 empty squares: a smaller
-/// --exact-empties shortens that, a smaller --depth does not.
+/// By default it takes some minutes on two cores, most of them for searches to depth 11 and for the exact values of positions with up to 24
+/// empty squares: smaller --depth and --exact-empties shorten that.
 ///
 /// Prints a table: empty squares, depths in plies (`end` is the end of the game), slope, offset and standard deviation in discs,
 /// correlation, and number of positions.

@@ -22,8 +22,9 @@ const MIN_EMPTIES: u32 = 7;
 const MIN_DEEP_DEPTH: u32 = 2;
 /// Fewer positions say too little about a deviation.
 pub const MIN_POSITIONS: usize = 30;
-/// Plies of the searches whose trees [`tree_positions`] takes positions from, and how far from the root these are at least.
+/// Plies of the searches whose trees [`tree_positions`] takes positions from.
 const TREE_DEPTH: u32 = 6;
+/// Fewest plies from the root to these positions.
 const MIN_TREE_PLY: u32 = 2;
 /// Sweeps in which [`offsets`] are solved for: those of the opening follow from those near the end over several groups.
 const SWEEPS: usize = 2000;
@@ -38,9 +39,9 @@ pub fn groups() -> impl Iterator<Item = (u32, u32)> {
 /// A position's values by full-width searches to 0, 1, 2, ... plies, for the player to move.
 pub type Values = Vec<Score>;
 
-/// A position from the search tree of each root that has one some plies below it. Selective searches ask about such positions: most of them
-/// follow a bad move and its refutation. They are predicted differently from positions of games, in which a static value is a disc too high
-/// for one of two plies; in trees it is too low, and errs more often by a lot.
+/// A random position from the search tree of each root, some plies below it; none of a root whose tree has none. Selective searches ask
+/// about such positions. Most follow a bad move and its refutation, and so a shallow search predicts them otherwise than positions of games:
+/// there the static value is a disc too high for one of two plies, in trees it is too low and errs by a lot more often.
 ///
 /// Searches on the threads of the current rayon pool; `None` if `stop` was set before all were searched.
 pub fn tree_positions<E: Evaluator>(evaluator: &E, roots: &[Position], stop: &AtomicBool) -> Option<Vec<Position>> {
