@@ -113,16 +113,16 @@ impl CalibrateArguments {
         let unshifted = evaluator(&file.model)?;
         // A signal ends the program; there is nothing to finish.
         let never = AtomicBool::new(false);
-        let (positions, source) = match &self.positions {
+        let (positions, root_every, source) = match &self.positions {
             Some(path) => {
                 let positions = read_positions(path, session)?.into_iter().map(|scored| scored.diagram.position);
-                (positions.filter(|position| position.moves() != 0).collect::<Vec<_>>(), name_of(path))
+                (positions.filter(|position| position.moves() != 0).collect::<Vec<_>>(), 1, name_of(path))
             }
             None => {
                 session.say("playing games to take positions from");
                 let count = COMPARED_TIMES * self.positions_per_stage as usize;
                 let positions = varied_positions(&unshifted, self.seed, count, &never);
-                (positions.expect("nothing stops these games"), "self-play".to_owned())
+                (positions.expect("nothing stops these games"), COMPARED_TIMES, "self-play".to_owned())
             }
         };
         let count = positions.len();
@@ -148,8 +148,7 @@ impl CalibrateArguments {
         file.model.shift(&added);
         let evaluator = evaluator(&file.model)?;
         session.say(account(&added));
-        let roots: Vec<_> =
-            positions.into_iter().step_by(if self.positions.is_some() { 1 } else { COMPARED_TIMES }).collect();
+        let roots: Vec<_> = positions.into_iter().step_by(root_every).collect();
         let positions = tree_positions(&evaluator, &roots, &never).expect("nothing stops these searches");
         let (values, exact) = measure(&evaluator, &positions, self.depth, self.exact_empties);
         let mut measured = fit_pairs(&positions, &values);

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::helpers::{Constant, random_positions};
-use flipside::board::{Position, Transcript, squares};
+use flipside::board::{Position, ScoredDiagram, Transcript, squares};
 use flipside::eval::{Calibration, DepthPair, Evaluator, MobilityEvaluator, Score};
 use flipside::record::lines::parse_positions;
 use flipside::search::calibrate::{Values, fit_exact_pairs, fit_pairs, search_all, solve_all, tree_positions};
@@ -25,9 +25,13 @@ fn calibration(offset: f32, deviation: f32) -> Calibration {
     Calibration::new((2..=10).map(pair).collect()).unwrap()
 }
 
+fn scored_positions(file: &str) -> Vec<ScoredDiagram> {
+    let path = format!("{}/data/bench/{file}", env!("CARGO_MANIFEST_DIR"));
+    parse_positions(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
 fn midgame() -> Vec<Position> {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/bench/midgame.txt")).unwrap();
-    parse_positions(&text).unwrap().iter().map(|scored| scored.diagram.position).collect()
+    scored_positions("midgame.txt").iter().map(|scored| scored.diagram.position).collect()
 }
 
 fn selective<'e, E: Evaluator>(evaluator: &'e E, calibration: &Calibration, deviations: f32) -> Searcher<'e, E> {
@@ -140,8 +144,7 @@ fn tree_positions_are_in_the_trees_of_their_roots() {
 /// With parameters that hold in games only, wrong cuts raise the values of odd depths and lower those of even ones.
 #[test]
 fn selective_searches_to_odd_and_even_depths_agree() {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/bench/exact-24.txt")).unwrap();
-    let positions = parse_positions(&text).unwrap();
+    let positions = scored_positions("exact-24.txt");
     let weights = WeightFile::embedded().evaluator().unwrap();
     let selectivity = Selectivity::strongest(&weights);
     let bias = |depth| {
