@@ -9,8 +9,8 @@ pub(super) const ASPIRATION: Score = Score(3 * Score::DISC);
 /// Number of moves of a midgame node that are picked in order of their scores. If these did not raise alpha, usually none does.
 pub(super) const SORTED_MOVES: usize = 4;
 
-/// ProbCut's margin, in standard deviations, with which play is strongest: at 20,000 nodes a move 0.65 is 31 Elo behind, 0.75 4 and 0.9 19 (+-
-/// 20). At 10 ms full width is 328 +- 52 Elo weaker.
+/// ProbCut's margin, in standard deviations, with which play is strongest: at 20,000 nodes a move 0.65 is 31 Elo behind, 0.75 4 and 0.9 19
+/// (+-20). At 10 ms full width is 328 +- 52 Elo weaker.
 pub(super) const STRONGEST_DEVIATIONS: f32 = 0.8;
 
 /// How many standard deviations of ProbCut's margin a move that comes later than these is spared. Without any late move reductions a search
