@@ -18,8 +18,13 @@ pub const ROW_TABLES: usize = GROUPS.len();
 /// Discs in a unit of the layer's output.
 const UNIT: f32 = 8.0;
 
-/// New rows are random within plus and minus this, or all units would learn the same.
-const START: f32 = 0.03;
+/// New rows of scalars are random within plus and minus this, and all others zero: what is random in the row of a rare configuration would
+/// stay there as noise.
+const START: f32 = 0.1;
+
+/// New biases go from the first to the last of these, two units of opposite outputs at each step: such units reach the ends of their range
+/// at different sums.
+const BIASES: [f32; 2] = [0.1, 0.9];
 
 /// Rows whose numbers are all closer to 0 than this are stored as zeros: they take a seventieth of a file, and no match notices them.
 const SMALLEST: f32 = 4.5 / HiddenLayer::ON as f32;
@@ -36,7 +41,7 @@ const SQUARES: [f32; 2] = [0.5, 50.0];
 
 /// The learning rates of rows (AdaGrad; single precision stops adding squares after some ten million visits, when steps are far below what
 /// a file tells apart) and of a stage's own numbers (Adam).
-const RATES: [f32; 2] = [0.012, 0.003];
+const RATES: [f32; 2] = [0.012, 0.001];
 
 /// A stage's own numbers move after this many samples.
 const BATCH: usize = 256;
@@ -64,7 +69,7 @@ impl LearnedRow {
         Self { numbers: std::array::from_fn(|unit| floats[unit]), squares: floats[UNITS] }
     }
 
-    /// Whether it has moved from its random start, and is not all but zero.
+    /// Whether it has moved from its start, and is not all but zero.
     fn counts(&self) -> bool {
         self.squares != SQUARES[0] && self.numbers.iter().any(|number| number.abs() >= SMALLEST)
     }
@@ -165,20 +170,24 @@ pub(super) struct LearnedLayer {
 impl LearnedLayer {
     /// A new layer.
     pub fn new(layout: &Layout, stages: &StageMap) -> Self {
+        let of_scalars: usize = layout.scalars().iter().map(|(scalar, _)| scalar.values()).sum();
         let of_group = |group: usize| {
+            let new = LearnedRow { numbers: Numbers::default(), squares: SQUARES[0] };
+            let mut rows = vec![new; layout.weights()];
             let mut rng = ChaCha8Rng::seed_from_u64(group as u64);
-            let mut row = || LearnedRow {
-                numbers: std::array::from_fn(|_| rng.random_range(-START..START)),
-                squares: SQUARES[0],
-            };
-            (0..layout.weights()).map(|_| row()).collect()
+            for row in &mut rows[layout.weights() - of_scalars..] {
+                row.numbers.fill_with(|| rng.random_range(-START..START));
+            }
+            rows
         };
         let output = std::array::from_fn(|unit| if unit % 2 == 0 { 0.5 } else { -0.5 });
+        let step = (BIASES[1] - BIASES[0]) / (UNITS / 2 - 1) as f32;
+        let bias = std::array::from_fn(|unit| BIASES[0] + step * (unit / 2) as f32);
         let of_stage = |stage| {
             let empties = stages.empties_of(stage);
             let middle = empties[empties.len() / 2];
             let group = GROUPS.iter().rposition(|&fewest| fewest <= middle).expect("the first group begins at 0");
-            LearnedHead::new(group as u8, [0.5; UNITS], output)
+            LearnedHead::new(group as u8, bias, output)
         };
         Self { rows: (0..ROW_TABLES).map(of_group).collect(), heads: (0..stages.count()).map(of_stage).collect() }
     }
