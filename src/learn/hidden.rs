@@ -26,7 +26,8 @@ const START: f32 = 0.1;
 /// at different sums.
 const BIASES: [f32; 2] = [0.1, 0.9];
 
-/// Rows whose numbers are all closer to 0 than this are stored as zeros: they take a seventieth of a file, and no match notices them.
+/// Rows whose numbers are all closer to 0 than this are stored as zeros. When all rows began random, they took a seventieth of a file, and no
+/// match noticed them.
 const SMALLEST: f32 = 4.5 / HiddenLayer::ON as f32;
 
 /// The largest number in a row, which is the largest that can be stored. Larger ones would be learned with, but cut off in the end.
