@@ -159,16 +159,18 @@ impl EvaluatorChoice {
     /// # Errors
     /// What is wrong with it, or that the evaluation has no weights.
     pub fn weight_file(&self) -> Result<WeightFile, CliError> {
-        self.read().map_err(|error| error.or_hint("Expected a weight file or `default`."))
+        let read = self.read().map_err(|error| error.or_hint("Expected a weight file or `default`."));
+        read.map(|(file, _)| file)
     }
 
-    fn read(&self) -> Result<WeightFile, CliError> {
+    /// The weight file and the hash of its weights.
+    fn read(&self) -> Result<(WeightFile, String), CliError> {
         match self {
             Self::Squares | Self::Mobility => {
                 Err(CliError::failure(format!("`{self}` is an evaluation without weights")))
             }
-            Self::Default => Ok(WeightFile::embedded()),
-            Self::File(path) => WeightFile::load(path).context(|| "cannot use the weights"),
+            Self::Default => Ok(WeightFile::embedded_with_hash()),
+            Self::File(path) => WeightFile::load_with_hash(path).context(|| "cannot use the weights"),
         }
     }
 
@@ -205,9 +207,9 @@ impl EvaluatorChoice {
             Self::Squares => (AnyEvaluator::Baseline(Box::new(SquareEvaluator::default())), None),
             Self::Mobility => (AnyEvaluator::Baseline(Box::new(MobilityEvaluator)), None),
             Self::Default | Self::File(_) => {
-                let file = self.read().map_err(|error| error.or_hint(hint))?;
+                let (file, hash) = self.read().map_err(|error| error.or_hint(hint))?;
                 let evaluator = file.evaluator().context(|| format!("cannot use the weights `{self}`"))?;
-                (AnyEvaluator::Patterns(evaluator), Some(file.hash()))
+                (AnyEvaluator::Patterns(evaluator), Some(hash))
             }
         };
         Ok(Arc::new(Loaded { evaluator, weights, choice: self.clone() }))

@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// Numbers that are written and read as one run of bytes.
+/// Numbers that are written and read as one run of bytes, without a copy if each is a byte.
 #[derive(Clone, Debug)]
 pub struct Blob<'a, N: Number>(pub Cow<'a, [N]>);
 
@@ -20,50 +20,65 @@ impl<N: Number> Serialize for Blob<'_, N> {
     }
 }
 
-impl<'de, N: Number> Deserialize<'de> for Blob<'_, N> {
+impl<'de: 'a, 'a, N: Number> Deserialize<'de> for Blob<'a, N> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize(deserializer).map(|numbers| Self(Cow::Owned(numbers)))
+        deserializer.deserialize_bytes(Bytes(PhantomData)).map(Self)
     }
 }
 
 /// A number with a fixed little-endian form.
-pub trait Number: Copy + fmt::Debug {
+pub trait Number: Copy + fmt::Debug + 'static {
     /// Bytes of a number.
     const BYTES: usize;
 
-    /// Appends the numbers' bytes.
-    fn append(numbers: &[Self], bytes: &mut Vec<u8>);
+    /// The numbers' bytes.
+    fn bytes(numbers: &[Self]) -> Cow<'_, [u8]>;
 
     /// The numbers of a run of bytes; a last incomplete number is dropped.
-    fn read(bytes: &[u8]) -> Vec<Self>;
+    fn read(bytes: &[u8]) -> Cow<'_, [Self]>;
 }
 
-macro_rules! number {
+macro_rules! single_bytes {
+    ($($type:ty),*) => {$(
+        impl Number for $type {
+            const BYTES: usize = 1;
+
+            fn bytes(numbers: &[Self]) -> Cow<'_, [u8]> {
+                bytemuck::cast_slice(numbers).into()
+            }
+
+            fn read(bytes: &[u8]) -> Cow<'_, [Self]> {
+                bytemuck::cast_slice(bytes).into()
+            }
+        }
+    )*};
+}
+
+macro_rules! several_bytes {
     ($($type:ty),*) => {$(
         impl Number for $type {
             const BYTES: usize = size_of::<$type>();
 
-            fn append(numbers: &[Self], bytes: &mut Vec<u8>) {
-                bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+            fn bytes(numbers: &[Self]) -> Cow<'_, [u8]> {
+                numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
             }
 
-            fn read(bytes: &[u8]) -> Vec<Self> {
+            fn read(bytes: &[u8]) -> Cow<'_, [Self]> {
                 bytes.as_chunks().0.iter().map(|&number| Self::from_le_bytes(number)).collect()
             }
         }
     )*};
 }
 
-number!(u8, i8, i16, u16, u32, u64, f32);
+single_bytes!(u8, i8);
+several_bytes!(i16, u16, u32, u64, f32);
 
 /// Writes the numbers as bytes.
 ///
 /// # Errors
 /// The serializer's.
 pub fn serialize<N: Number, S: Serializer>(numbers: &[N], serializer: S) -> Result<S::Ok, S::Error> {
-    let mut bytes = Vec::with_capacity(numbers.len() * N::BYTES);
-    N::append(numbers, &mut bytes);
-    serializer.serialize_bytes(&bytes)
+    serializer.serialize_bytes(&N::bytes(numbers))
 }
 
 /// Reads the numbers from bytes.
@@ -71,24 +86,34 @@ pub fn serialize<N: Number, S: Serializer>(numbers: &[N], serializer: S) -> Resu
 /// # Errors
 /// The deserializer's, or a length that is not a whole number of numbers.
 pub fn deserialize<'de, N: Number, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<N>, D::Error> {
-    deserializer.deserialize_bytes(Bytes(PhantomData))
+    Blob::deserialize(deserializer).map(|blob| blob.0.into_owned())
 }
 
 struct Bytes<N>(PhantomData<N>);
 
-impl<N: Number> Visitor<'_> for Bytes<N> {
-    type Value = Vec<N>;
-
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "a whole number of {}-byte numbers", N::BYTES)
-    }
-
-    fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Vec<N>, E> {
+impl<N: Number> Bytes<N> {
+    fn read<E: Error>(self, bytes: &[u8]) -> Result<Cow<'_, [N]>, E> {
         if bytes.len().is_multiple_of(N::BYTES) {
             Ok(N::read(bytes))
         } else {
             Err(E::invalid_length(bytes.len(), &self))
         }
+    }
+}
+
+impl<'de, N: Number> Visitor<'de> for Bytes<N> {
+    type Value = Cow<'de, [N]>;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "a whole number of {}-byte numbers", N::BYTES)
+    }
+
+    fn visit_borrowed_bytes<E: Error>(self, bytes: &'de [u8]) -> Result<Self::Value, E> {
+        self.read(bytes)
+    }
+
+    fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Self::Value, E> {
+        self.read(bytes).map(|numbers| numbers.into_owned().into())
     }
 }
 

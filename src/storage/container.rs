@@ -116,11 +116,19 @@ impl Container {
     /// The first thing that is wrong.
     pub fn payload<'a>(&self, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, FormatError> {
         let payload = self.payload_unchecked(bytes)?;
-        if bytes[20..HEADER] == Sha256::digest(&payload)[..] {
+        if Self::checksum(bytes) == &Sha256::digest(&payload)[..] {
             Ok(payload)
         } else {
             Err(FormatError::Damaged("the payload's SHA-256 is not the one in the header (byte 20)".to_owned()))
         }
+    }
+
+    /// The SHA-256 of the payload as the header of a whole file states it.
+    ///
+    /// # Panics
+    /// If there is no header.
+    pub fn checksum(bytes: &[u8]) -> &[u8] {
+        &bytes[20..HEADER]
     }
 
     /// [`Self::payload`] without the checksum, which takes half as long as all the rest: for bytes built into the program, whose

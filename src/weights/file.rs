@@ -13,7 +13,7 @@ use crate::eval::{
 };
 use crate::pattern::{Layout, Pattern, PatternSet, Scalar};
 use crate::storage::blob::Blob;
-use crate::storage::{Container, FileError, FormatError, Packing, sha256, write_whole};
+use crate::storage::{Container, FileError, FormatError, Packing, hex, sha256, write_whole};
 
 /// Limit in bytes of a weight file.
 pub(crate) const MAX_BYTES: u64 = 1 << 28;
@@ -136,6 +136,11 @@ const DEFAULT: &[u8] = include_bytes!("../../weights/default.fsw");
 impl WeightFile {
     /// The weights that ship with flipside, which it learned from nothing (`weights/README.md`).
     pub fn embedded() -> Self {
+        Self::embedded_with_hash().0
+    }
+
+    /// [`Self::embedded`] with its [`Self::hash`].
+    pub fn embedded_with_hash() -> (Self, String) {
         let weights = Self::read(DEFAULT, Container::payload_unchecked);
         weights.expect("tested: the weights in the program are good")
     }
@@ -191,13 +196,13 @@ impl WeightFile {
     /// # Errors
     /// The first thing that is wrong. A model that is returned fits together and can be evaluated.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
-        Self::read(bytes, Container::payload)
+        Self::read(bytes, Container::payload).map(|(weights, _)| weights)
     }
 
     fn read(
         bytes: &[u8],
         payload_of: impl for<'b> FnOnce(&Container, &'b [u8]) -> Result<Cow<'b, [u8]>, FormatError>,
-    ) -> Result<Self, FormatError> {
+    ) -> Result<(Self, String), FormatError> {
         let content = payload_of(&CONTAINER, bytes)?;
         let mut payload: Payload = CONTAINER.decode(&content)?;
         let owned = str::to_owned;
@@ -216,7 +221,8 @@ impl WeightFile {
         let calibration =
             payload.calibration.take().map(Calibration::new).transpose().map_err(|error| error.to_string());
         let made = calibration.and_then(|calibration| Ok(Self { model: payload.model()?, provenance, calibration }));
-        made.map_err(|reason| FormatError::Content { what: CONTAINER.what, reason })
+        let weights = made.map_err(|reason| FormatError::Content { what: CONTAINER.what, reason })?;
+        Ok((weights, hex(Container::checksum(bytes))))
     }
 
     /// Reads a file.
@@ -224,8 +230,15 @@ impl WeightFile {
     /// # Errors
     /// The file system's, or the first thing that is wrong with the content.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, FileError> {
-        let path = path.as_ref();
-        Self::from_bytes(&CONTAINER.bytes_of(path)?).map_err(FileError::format(path))
+        Self::load_with_hash(path.as_ref()).map(|(weights, _)| weights)
+    }
+
+    /// [`Self::load`] with the weights' [`Self::hash`], which their file states: to compute it takes as long as to read them.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub fn load_with_hash(path: &Path) -> Result<(Self, String), FileError> {
+        Self::read(&CONTAINER.bytes_of(path)?, Container::payload).map_err(FileError::format(path))
     }
 
     /// Replaces a file atomically.
@@ -271,10 +284,11 @@ impl HiddenRecord<'_> {
         if !(1..=UNITS).contains(&units) {
             return Err(format!("its hidden layer has {units} units; this program reads 1 to {UNITS}"));
         }
-        let rows = rows.into_iter().map(|rows| {
-            let rows = rows.0.chunks_exact(units);
-            let is_whole = rows.remainder().is_empty();
-            is_whole.then(|| rows.map(padded).collect()).ok_or("a row of its hidden layer ends early".to_owned())
+        let rows = rows.into_iter().map(|Blob(rows)| {
+            if !rows.len().is_multiple_of(units) {
+                return Err("a row of its hidden layer ends early".to_owned());
+            }
+            Ok(if units == UNITS { rows.as_chunks().0.to_vec() } else { rows.chunks(units).map(padded).collect() })
         });
         let heads = heads.into_iter().map(|head| {
             let (bias, output) =
