@@ -11,7 +11,8 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 fn main() {
-    let (positions, plays, classic) = (positions(), plays(), classic());
+    let (positions, plays) = (positions(), plays());
+    let classic = Layout::new(&PatternSet::built_in("classic").unwrap()).unwrap();
     each("moves", &positions, |position| position.moves());
     each("both_moves", &positions, |position| position.both_moves());
     each("flips", &plays, |(position, to, _)| position.flips(*to));
@@ -69,8 +70,4 @@ fn positions() -> Vec<Position> {
 fn plays() -> Vec<Play> {
     let of = |position: Position| squares(position.moves()).map(move |to| (position, to, position.flips(to)));
     positions().into_iter().flat_map(of).collect()
-}
-
-fn classic() -> Layout {
-    Layout::new(&PatternSet::built_in("classic").unwrap()).unwrap()
 }

@@ -190,7 +190,7 @@ fn thin<T>(values: &mut Vec<T>, most: usize) {
 
 impl Weights {
     fn of(path: &Path, log: &RunLog) -> Result<Self, String> {
-        let file = WeightFile::load(path).map_err(|error| error.to_string())?;
+        let (file, hash) = WeightFile::load_with_hash(path).map_err(|error| error.to_string())?;
         let fault = |error| format!("{}: {error}", path.display());
         let evaluator = PatternEvaluator::new(&file.model).map_err(fault)?;
         let known = known_results(log);
@@ -204,7 +204,7 @@ impl Weights {
         }
         let mean = |(discs, (sum, count)): (i32, (f64, usize))| (discs, sum / count as f64, count);
         Ok(Self {
-            hash: file.hash(),
+            hash,
             program: file.provenance.build(),
             accuracy: table.map_or(Vec::new(), |table| table.rows.into_iter().map(row).collect()),
             // Few positions say nothing.

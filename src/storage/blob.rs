@@ -1,6 +1,6 @@
 //! Long vectors of numbers as one run of little-endian bytes: [`Blob`], or `#[serde(with = "storage::blob")]` on a `Vec<f32>`.
 //!
-//! In bincode this is a u64 count of *bytes*, then the numbers. Reading and writing is one copy instead of a call for each number,
+//! In bincode this is a u64 count of *bytes*, then the numbers. Reading and writing is a copy at most instead of a call for each number,
 //! and a claimed length is checked against what is there before anything is allocated.
 
 use std::borrow::Cow;

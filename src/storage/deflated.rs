@@ -51,31 +51,29 @@ fn deflate_chunk(chunk: &[u8], flush: DeflateFlush) -> Vec<u8> {
 pub(super) fn inflate(deflated: &[u8], length: u64) -> Result<Vec<u8>, String> {
     // One byte more than announced is enough to see that there are more.
     let most = length.saturating_add(1);
-    // Weights deflate to a third or half. Zeros come from the system, so they take no time.
-    let mut plain = vec![0; (deflated.len() as u64 * 4 + 64).min(most) as usize];
+    // Weights deflate to a third or half.
+    let mut plain = Vec::with_capacity((deflated.len() as u64 * 4 + 64).min(most) as usize);
     let mut stream = Decompress::new(false);
     loop {
-        let (read, written) = (stream.total_in() as usize, stream.total_out() as usize);
-        let status = stream.decompress(&deflated[read..], &mut plain[written..], FlushDecompress::None);
-        let written = stream.total_out();
-        let failed = |reason: String| format!("the payload cannot be inflated after {written} bytes: {reason}");
-        let is_full = written == plain.len() as u64;
+        let left = &deflated[stream.total_in() as usize..];
+        let status = stream.decompress_vec(left, &mut plain, FlushDecompress::None);
+        let found = plain.len();
+        let failed = |reason: String| format!("the payload cannot be inflated after {found} bytes: {reason}");
         match status.map_err(|error| failed(error.to_string()))? {
             Status::StreamEnd => break,
-            _ if written == most => break,
-            _ if is_full => plain.resize((2 * written).min(most) as usize, 0),
+            _ if found as u64 >= most => break,
+            _ if found == plain.capacity() => plain.reserve_exact((found as u64).min(most - found as u64) as usize),
             _ => return Err(failed("it ends early".to_owned())),
         }
     }
-    let (read, found) = (stream.total_in() as usize, stream.total_out());
+    let found = plain.len() as u64;
     if found != length {
         let more = if found > length { " or more" } else { "" };
         return Err(format!(
             "the payload inflates to {found}{more} bytes where the header (byte 12) announces {length}"
         ));
     }
-    plain.truncate(found as usize);
-    match deflated.len() - read {
+    match deflated.len() - stream.total_in() as usize {
         0 => Ok(plain),
         left => Err(format!("the payload ends {left} bytes before the file does")),
     }
