@@ -218,17 +218,19 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The command line for these arguments. A resumed run uses its stored configuration, whatever the environment says.
+/// The command line for these arguments. What a run that is resumed or continued has stored counts, whatever the environment says.
 fn command(arguments: &[OsString]) -> clap::Command {
-    let resumes =
-        |argument: &OsString| argument.to_str().is_some_and(|text| text.split('=').next() == Some("--resume"));
     let command =
         with_each_argument(Arguments::command(), |argument| with_negative_numbers(without_empty_variable(argument)));
-    if !arguments.iter().any(resumes) {
-        return command;
-    }
-    const STORED: [&str; 4] = ["run", "config", "seed", "patterns"];
-    let is_stored = |argument: &Arg| STORED.contains(&argument.get_id().as_str());
+    let has = |option| {
+        arguments.iter().any(|argument| argument.to_str().and_then(|text| text.split('=').next()) == Some(option))
+    };
+    let stored: &[&str] = match () {
+        () if has("--resume") => &["run", "config", "seed", "patterns"],
+        () if has("--continue") => &["patterns"],
+        () => return command,
+    };
+    let is_stored = |argument: &Arg| stored.contains(&argument.get_id().as_str());
     let unset = |argument| if is_stored(&argument) { argument.env(Resettable::Reset) } else { argument };
     command.mut_subcommand("train", |train| train.mut_args(unset))
 }

@@ -225,7 +225,7 @@ impl TrainArguments {
             let seed = i64::try_from(seed).map_err(|_| CliError::Usage(format!("--seed {seed} is above 2^63 - 1")))?;
             flags.insert("seed".into(), seed.into());
         }
-        if let Some(patterns) = self.patterns.as_ref().filter(|_| self.continues.is_none()) {
+        if let Some(patterns) = &self.patterns {
             flags.insert("patterns".into(), patterns.clone().into());
         }
         layers.add("the options", flags);
