@@ -8,7 +8,7 @@ use super::error::{CliError, Context};
 use flipside::fit::ConfigFault;
 use flipside::pattern::PatternSet;
 use flipside::storage::{MAX_TOML_BYTES, read_text};
-use flipside::train::{ConfigError, Layer, PRESETS, StoredRun, TrainConfig, TrainError, layer, origin};
+use flipside::train::{ConfigError, Layer, PRESETS, StoredRun, TrainConfig, TrainError, layer, origin, text_of};
 
 /// A configuration that comes with the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -52,7 +52,7 @@ impl Layers {
     pub fn of_run(directory: &Path) -> Result<Self, TrainError> {
         let mut config = StoredRun::read(directory)?.config;
         if PatternSet::built_in(&config.patterns).is_none() {
-            config.patterns = directory.display().to_string();
+            config.patterns = text_of(directory)?.to_owned();
         }
         let table = config.to_toml().parse().expect("a configuration is TOML");
         Ok(Self { named: vec![(directory.join("config.toml").display().to_string(), table)] })

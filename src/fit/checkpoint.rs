@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,10 +16,10 @@ pub struct Begun {
     pub(super) config: String,
     /// See [`GameFiles::identity`](super::GameFiles::identity).
     pub(super) games: String,
-    /// The paths that were given to learn from.
-    pub(super) named: Vec<PathBuf>,
+    /// The paths that were given to learn from, as bytes: not every path is a text.
+    pub(super) named: Vec<Vec<u8>>,
     /// The files of kept games among them, and how many bytes of each are learned.
-    pub(super) files: Vec<(PathBuf, u64)>,
+    pub(super) files: Vec<(Vec<u8>, u64)>,
     /// Blocks learned, of all epochs.
     pub(super) blocks: u64,
     /// Blocks of an epoch, once the first is over.
@@ -87,5 +87,33 @@ impl Begun {
             Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Unfinished(error)),
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::fit::GameFiles;
+
+    #[test]
+    fn a_checkpoint_has_paths_of_any_bytes() {
+        let path = PathBuf::from(OsStr::from_bytes(b"run\xff"));
+        let games = GameFiles {
+            named: vec![path.clone()],
+            files: vec![(path.join("00000000.fsg"), 7)],
+            ..GameFiles::default()
+        };
+        let begun = Begun::new(String::new(), &games);
+        let bytes = CONTAINER.to_bytes(&Checkpoint {
+            begun: Cow::Borrowed(&begun),
+            cells: Vec::new().into(),
+            hidden: Vec::new(),
+        });
+        let read = CONTAINER.from_bytes::<Checkpoint>(&bytes).unwrap().begun.into_owned();
+        assert_eq!((&read, read.named == games.paths().0), (&begun, true));
     }
 }

@@ -214,7 +214,7 @@ pub(crate) fn learn(
 impl Begun {
     /// Work that has not begun, described by its configuration and all else that tells it from other work on the same games.
     pub fn new(config: String, games: &GameFiles) -> Self {
-        let (named, files) = (games.named.clone(), games.files.clone());
+        let (named, files) = games.paths();
         Self { config, games: games.identity.clone(), named, files, ..Self::default() }
     }
 

@@ -40,6 +40,9 @@ pub enum TrainError {
     /// There is no run to resume.
     #[error("there is no run in {0}")]
     NoRun(PathBuf),
+    /// The directory of a run that another file has to name.
+    #[error("the path {0} has to be stored as text, and is not valid UTF-8: rename the folder")]
+    NotText(PathBuf),
     /// The last budget of a run to resume is not known.
     #[error("the budget of the run in {0} is not known. Say how long it is to continue, for example with --hours")]
     NoBudget(PathBuf),

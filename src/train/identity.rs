@@ -175,6 +175,14 @@ impl StoredRun {
 }
 
 /// The paths, before each run those that it continues: it has learned their games too. `tell` hears which games count too, and, as warnings,
+/// A run's directory as text, to be written into a file of texts.
+///
+/// # Errors
+/// It is none.
+pub fn text_of(directory: &Path) -> Result<&str, TrainError> {
+    directory.to_str().ok_or_else(|| TrainError::NotText(directory.to_owned()))
+}
+
 /// which are left out.
 pub fn with_continued(paths: &[PathBuf], tell: &mut dyn FnMut(&str, bool)) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use super::config::TrainConfig;
 use super::directory::generations_in;
 use super::error::TrainError;
-use super::identity::{Earlier, Identity, Marker};
+use super::identity::{Earlier, Identity, Marker, text_of};
 use super::keeper::Keeper;
 use super::source::Played;
 use crate::games::{GamesError, GamesHeader, GamesReader, RawFrame, games_file, games_in};
@@ -140,6 +140,7 @@ impl Ledger {
         };
         let games: Result<Vec<_>, TrainError> = (first..end).into_par_iter().map(of_generation).collect();
         let directory = fs::canonicalize(&self.directory).map_err(FileError::io(&self.directory))?;
+        text_of(&directory)?;
         let mut continues = self.continues.clone();
         continues.push(Earlier { directory, run: hex(&self.run), first, games: games? });
         Ok(continues)

@@ -50,7 +50,7 @@ pub use error::TrainError;
 pub(crate) use event::events;
 pub use event::{Anchor, GateMatch, TrainEvent};
 pub use gate::SUPERIORITY;
-pub use identity::{StoredRun, set_named, with_continued};
+pub use identity::{StoredRun, set_named, text_of, with_continued};
 pub use keeper::Sink;
 pub(crate) use ledger::check_games_from;
 pub use live::Live;

@@ -339,6 +339,29 @@ fn generations_are_added_to_those_that_were_learned() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_run_whose_path_is_no_text_trains_and_is_learned_but_is_not_continued() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let lab = Lab::new();
+    let run = OsStr::from_bytes(b"run\xff");
+    let call = |arguments: &[&str]| {
+        let mut command = program();
+        command.current_dir(lab.0.path()).args(arguments).arg(run);
+        let output = finish(command, "");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    // It has a fit, which has a checkpoint.
+    let train =
+        ["train", "--preset", "quick", "--config", "config.toml", "--patterns", "small.toml", "--generations", "4"];
+    let (code, said) = call(&[&train[..], &["--run"]].concat());
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(call(&["fit", "-o", "fitted.fsw"]).0, Some(0));
+    let (code, said) = call(&["train", "--run", "new", "--generations", "1", "--continue"]);
+    assert!(code == Some(1) && said.contains("not valid UTF-8: rename"), "{said}");
+}
+
+#[test]
 fn a_mistake_leaves_no_folder() {
     let lab = Lab::new();
     for mistake in [["--patterns", "clasic"], ["--from", "no/such.fsw"], ["--config", "no/such.toml"]] {
