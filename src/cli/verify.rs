@@ -17,11 +17,11 @@ use flipside::verify::{VerifyRequest, verify};
 
 /// Prove a run: learn it again from its kept games, and play a share of them again
 ///
-/// Finds games that the run would not have played (a worker that lies, a flipped bit of memory) and files that do not hold what was written
-/// (a flipped bit on disk), and names them in a table: file, numbers of the first and last game, the worker that played them, and the
-/// reason. The run must not be running; nothing in it is changed. Learning again takes as long as it took the run, and as
-/// much room in the folder for temporary files (TMPDIR) as its games take. A run that continues another one can be proved until that one
-/// goes on. Exits with 0 if everything is as it should be, with 1 if not.
+/// Finds games that the run would not have played (a worker that lies, a flipped bit of memory), weights that its games do not lead to, and
+/// games, weights, checkpoints and events that are not what was written (a flipped bit on disk), and names them in a table: file, numbers
+/// of the first and last game, the worker that played them, and the reason. The run must not be running; nothing in it is changed.
+/// Learning again takes as long as it took the run, and as much room in the folder for temporary files (TMPDIR) as its games take. A run
+/// that continues another one can be proved until that one goes on. Exits with 0 if everything is as it should be, with 1 if not.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside verify runs/latest\n  flipside verify runs/latest --share 1")]
 pub struct VerifyArguments {

@@ -154,7 +154,15 @@ pub(super) struct Resumed {
 }
 
 /// The state in a checkpoint of a run, if there is one.
-fn read(directory: &Path, name: &str, run: &str, layout: &Arc<Layout>) -> Result<Option<Resumed>, TrainError> {
+///
+/// # Errors
+/// It cannot be read, is damaged, or another run's.
+pub(super) fn read(
+    directory: &Path,
+    name: &str,
+    run: &str,
+    layout: &Arc<Layout>,
+) -> Result<Option<Resumed>, TrainError> {
     let path = directory.join(name);
     let Some(bytes) = read_if_there(&path, CONTAINER.what, CONTAINER.limit)? else { return Ok(None) };
     let checkpoint: Checkpoint = CONTAINER.from_bytes(&bytes).map_err(|reason| TrainError::damaged(&path, reason))?;

@@ -155,8 +155,8 @@ pub struct StoredRun {
     pub parent: Option<String>,
     /// The directories of the runs that it continues, the first of them first.
     pub continues: Vec<PathBuf>,
-    /// The first generation of its own: those before are of the runs that it continues.
-    pub first: u32,
+    /// The generations of those runs, and their games: they count as this run's own.
+    pub before: (u32, u64),
 }
 
 impl StoredRun {
@@ -168,13 +168,13 @@ impl StoredRun {
         let marker = Marker::read(directory)?;
         let config = marker.config(directory)?;
         let Marker { identity: Identity { parent, continues, .. }, set, .. } = marker;
-        let first = continues.last().map_or(0, Earlier::end);
+        let games = continues.iter().flat_map(|earlier| &earlier.games).map(|(games, _)| u64::from(*games)).sum();
+        let before = (continues.last().map_or(0, Earlier::end), games);
         let continues = continues.iter().map(|earlier| earlier.found_from(directory)).collect();
-        Ok(Self { config, set, parent, continues, first })
+        Ok(Self { config, set, parent, continues, before })
     }
 }
 
-/// The paths, before each run those that it continues: it has learned their games too. `tell` hears which games count too, and, as warnings,
 /// A run's directory as text, to be written into a file of texts.
 ///
 /// # Errors
@@ -183,6 +183,7 @@ pub fn text_of(directory: &Path) -> Result<&str, TrainError> {
     directory.to_str().ok_or_else(|| TrainError::NotText(directory.to_owned()))
 }
 
+/// The paths, before each run those that it continues: it has learned their games too. `tell` hears which games count too, and, as warnings,
 /// which are left out.
 pub fn with_continued(paths: &[PathBuf], tell: &mut dyn FnMut(&str, bool)) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();

@@ -16,6 +16,7 @@
 //! | `run` | the loop of steps, gates, and the time that is kept back for the end |
 //! | `playing`, `learning`, `saving` | a generation's games, what is learned, checkpoints |
 //! | `identity`, `ledger`, `state`, `checkpoint`, `directory` | what a run is, its games, and how far it has come |
+//! | `saved` | checking what was saved |
 //! | `keeper`, `room`, `live` | writing with retries, reporting events, whether the disk has room, and what a run is doing now |
 //! | `workers` | the workers of a run on many machines |
 //! | `source`, `gate` | where games come from, and how strength is measured |
@@ -37,6 +38,7 @@ mod playing;
 mod request;
 mod room;
 mod run;
+mod saved;
 mod saving;
 mod source;
 mod state;
@@ -56,6 +58,7 @@ pub(crate) use ledger::check_games_from;
 pub use live::Live;
 pub use live::{LOCK, host_name};
 pub use request::{Outcome, Resume, TrainRequest};
+pub(crate) use saved::Saved;
 pub use source::{GameJob, GameSource, LocalGames, OnGames, Played};
 pub use workers::{WorkerStatus, Workers};
 

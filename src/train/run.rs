@@ -80,8 +80,9 @@ impl Run<'_> {
                 self.gate_if_due(step.play.is_none() && step.learn.is_some())?;
             }
             self.config.advance(&mut self.state.progress.place);
+            let fit_is_next = self.step().is_some_and(|next| next.play.is_none() && next.learn.is_some());
             // A gate has written one.
-            self.checkpoint_if_due(step.play.is_none() && !step.gate)?;
+            self.checkpoint_if_due(!step.gate && (step.play.is_none() || fit_is_next))?;
         }
         self.finish()?;
         // Finding that nothing is left to do is no work.

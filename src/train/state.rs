@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::config::Place;
+use crate::eval::Model;
 use crate::fit::{Begun, LearnConfig};
 use crate::learn::Learner;
 use crate::weights::WeightFile;
@@ -81,6 +82,15 @@ impl RunState {
     pub fn stand(&self) -> Stand {
         let Progress { changes, generation, .. } = self.progress;
         Stand { changes, finished: self.finished.as_ref().map(|_| generation) }
+    }
+
+    /// The newest weights.
+    pub fn newest(&self) -> Model {
+        match (&self.finished, &self.job) {
+            (Some((finished, _)), _) => finished.weights.model.clone(),
+            (None, Some(job)) => job.before.weights.model.clone(),
+            (None, None) => self.learner.model(),
+        }
     }
 
     /// Labelled positions so far.

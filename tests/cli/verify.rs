@@ -3,11 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use flipside::games::{GamesHeader, GamesReader, frame};
 use flipside::selfplay::SelfPlay;
-use flipside::train::StoredRun;
+use flipside::train::{
+    Budget, GameJob, GameSource, LocalGames, OnGames, Outcome, Resume, StoredRun, TrainConfig, TrainEvent,
+    TrainRequest, train,
+};
 use flipside::weights::WeightFile;
 
 use crate::support::*;
@@ -50,6 +53,8 @@ fn a_continued_run_is_proved_until_the_older_one_goes_on() {
     let older = trained(folder.path());
     let train = |arguments: &[&str]| {
         let mut command = program();
+        // The runs have their pattern set.
+        command.env("FLIPSIDE_PATTERNS", "edax");
         command.current_dir(folder.path()).args(["train", "--quiet"]).args(arguments);
         assert!(finish(command, "").status.success());
     };
@@ -133,6 +138,121 @@ fn a_run_that_began_with_weights_is_proved_with_them() {
     let run = folder.path().join("new");
     let output = run_with(&["verify", run.to_str().unwrap(), "--share", "1", "--from", &parent], "");
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A plan with a long fit in it.
+fn plan(folder: &Path) -> TrainConfig {
+    let set = folder.join("small.toml");
+    fs::write(&set, SMALL_SET).unwrap();
+    let plan = format!(
+        "patterns = {:?}\ngate = {{ pairs = 2, depth = 1, exact-empties = 4 }}\nfinish = {{ since = 0, epochs = 1 }}\n\
+         [[steps]]\nplay = {{ games = 128, depth = 1 }}\nlearn = {{ from = \"visits\", epochs = 1, stage-plies = 12 }}\n\
+         [[steps]]\nlearn = {{ epochs = 20, block = 4096 }}\n\
+         [[steps]]\nrepeat = 2\nplay = {{ games = 128, depth = 1 }}\n",
+        set.display().to_string()
+    );
+    TrainConfig::from_toml(&plan).unwrap()
+}
+
+/// Plays only the first half of a generation, as if there was no time for the rest.
+struct HalfOf(u32);
+
+impl GameSource for HalfOf {
+    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) {
+        let end = if job.generation == self.0 { job.games.end / 2 } else { job.games.end };
+        LocalGames.play(&GameJob { games: job.games.start..end, ..job.clone() }, stop, on_games);
+    }
+}
+
+/// A session of a run: for some generations more, stopped when something happens.
+fn session(
+    run: &Path,
+    config: &TrainConfig,
+    more: u32,
+    games: &dyn GameSource,
+    until: impl Fn(&TrainEvent) -> bool + Sync,
+) {
+    let stop = AtomicBool::new(false);
+    let resume = if run.exists() { Resume::Stored } else { Resume::Same };
+    let budget = Budget { generations: Some(more), ..Budget::default() };
+    let request = TrainRequest { budget, resume, games, ..TrainRequest::new(config, run, &stop) };
+    let outcome = train(&request, &mut |event| {
+        stop.fetch_or(until(event), Relaxed);
+    });
+    assert_eq!(outcome.unwrap(), if stop.into_inner() { Outcome::Stopped } else { Outcome::Finished });
+}
+
+fn is_proved(run: &Path) {
+    let (code, rows, said) = verified(run, "1");
+    assert_eq!((code, rows.len()), (Some(0), 0), "{said}: {rows:?}");
+}
+
+#[test]
+fn a_run_is_proved_wherever_it_was_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = plan(folder.path());
+    let never = |_: &TrainEvent| false;
+    let is_fitting = |event: &TrainEvent| matches!(event, TrainEvent::Learning { done, .. } if *done < 0.3);
+    let plays = |number: u32| move |event: &TrainEvent| matches!(event, TrainEvent::Batch { generation, played: 65.., .. } if *generation == number);
+    // In a fit of its plan.
+    let run = folder.path().join("fit");
+    let is_second = AtomicBool::new(false);
+    session(&run, &config, 3, &LocalGames, |event| {
+        is_second.fetch_or(matches!(event, TrainEvent::Learned { .. }), Relaxed);
+        is_second.load(Relaxed) && is_fitting(event)
+    });
+    is_proved(&run);
+    // After an end of its own, before and within that fit, and in the next generation.
+    let run = folder.path().join("ended");
+    session(&run, &config, 1, &LocalGames, never);
+    is_proved(&run);
+    session(&run, &config, 9, &LocalGames, is_fitting);
+    is_proved(&run);
+    session(&run, &config, 9, &LocalGames, plays(1));
+    is_proved(&run);
+    // After an end within a generation.
+    let run = folder.path().join("half");
+    session(&run, &config, 9, &HalfOf(2), never);
+    is_proved(&run);
+    session(&run, &config, 9, &LocalGames, plays(2));
+    is_proved(&run);
+    session(&run, &config, 2, &LocalGames, never);
+    is_proved(&run);
+}
+
+#[test]
+fn what_was_not_saved_like_this_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = plan(folder.path());
+    let [run, early] = ["run", "early"].map(|name| folder.path().join(name));
+    session(&run, &config, 3, &LocalGames, |_| false);
+    session(&early, &config, 3, &LocalGames, |event| matches!(event, TrainEvent::Learned { .. }));
+    let is_named = |name: &str, what: &str| {
+        let (code, rows, said) = verified(&run, "0");
+        assert_eq!((code, rows.len()), (Some(1), 1), "{said}: {rows:?}");
+        assert!(rows[0][0].ends_with(name) && rows[0][4].contains(what), "{rows:?}");
+    };
+    let spoilt = |name: &str, what: &str, spoil: &dyn Fn(&mut Vec<u8>)| {
+        let path = run.join(name);
+        let whole = fs::read(&path).unwrap();
+        let mut bytes = whole.clone();
+        spoil(&mut bytes);
+        fs::write(&path, bytes).unwrap();
+        is_named(name, what);
+        fs::write(&path, whole).unwrap();
+    };
+    let flip = |bytes: &mut Vec<u8>| {
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+    };
+    spoilt("checkpoint", "damaged", &flip);
+    spoilt("checkpoint.previous", "damaged", &flip);
+    spoilt("metrics.jsonl", "is not what was written", &flip);
+    // Weights that the run has had, and that are neither the newest nor the best now.
+    let earlier = fs::read(early.join("last.fsw")).unwrap();
+    for name in ["best.fsw", "last.fsw"] {
+        spoilt(name, "the run's checkpoints hold other weights", &|bytes| bytes.clone_from(&earlier));
+    }
 }
 
 #[test]
