@@ -11,7 +11,7 @@ use super::session::{Progress, Session};
 use flipside::export::Engine;
 use flipside::report::History;
 use flipside::text::{count, counted, duration, elo, or_dash, typed};
-use flipside::train::{Budget, GateMatch, Live, SUPERIORITY, TrainConfig, TrainEvent};
+use flipside::train::{Budget, GateMatch, Live, SUPERIORITY, StoredRun, TrainConfig, TrainEvent};
 
 /// Shows the events of a run.
 pub struct TrainProgress<'s> {
@@ -31,6 +31,8 @@ pub struct TrainProgress<'s> {
     played: (u64, u64, f64),
     /// Generations learned, and their games.
     learned: (u32, u64),
+    /// Those of them that the runs have which this one continues.
+    before: (u32, u64),
     /// Games of the current generation: played so far, and in all.
     at_hand: (u32, u32),
     history: History,
@@ -149,6 +151,7 @@ impl<'s> TrainProgress<'s> {
             step: 0,
             played: (0, 0, 0.0),
             learned: (0, 0),
+            before: (0, 0),
             at_hand: (0, 1),
             history: History::default(),
             elo: None,
@@ -170,6 +173,7 @@ impl<'s> TrainProgress<'s> {
             TrainEvent::Start { generation, games, elapsed, budget, .. } => {
                 self.elo = self.history.gates().last().map(|gate| gate.elo);
                 (self.budget, self.learned) = (*budget, (*generation, *games));
+                self.before = StoredRun::read(&self.directory).map_or((0, 0), |run| run.before);
                 self.earlier = elapsed - self.began.elapsed().as_secs_f64();
                 self.step = self.config.step_number(*generation);
             }
@@ -224,13 +228,13 @@ impl<'s> TrainProgress<'s> {
         let what = format!("pattern set {patterns}, {weights} weights per stage, {threads}");
         let budget = |limits: String| if self.budget.is_none() { "no end".to_owned() } else { limits };
         let known = generation + again;
+        let games = games + self.config.games_of(*generation..known);
+        let more = self.budget.left_after(*elapsed, known, games);
         let directory = self.directory.display();
         if *resumed {
             let so_far = duration(*elapsed);
             let generations = counted(u64::from(known), "generation");
-            let games = games + self.config.games_of(*generation..known);
-            let more = self.budget.left_after(*elapsed, known, games).filter(|left| !left.is_none());
-            let more = more.map_or(String::new(), |left| format!("{} more, ", left));
+            let more = more.filter(|left| !left.is_none()).map_or(String::new(), |left| format!("{} more, ", left));
             let again = match again {
                 0 => String::new(),
                 1 => " (the last is learned again from its games)".to_owned(),
@@ -239,7 +243,7 @@ impl<'s> TrainProgress<'s> {
             let budget = budget(format!("{more}{} in all", self.budget));
             format!("resuming {directory} after {generations}{again} and {so_far}: {what}; {budget}")
         } else {
-            let budget = budget(format!("budget {}", self.budget));
+            let budget = budget(format!("budget {}", more.unwrap_or(self.budget)));
             format!("new run in {directory}: {what}; {budget}")
         }
     }
@@ -374,8 +378,7 @@ impl<'s> TrainProgress<'s> {
     /// See [`Budget::used_after`].
     fn used(&self) -> (f64, Option<f64>) {
         let elapsed = self.earlier + self.began.elapsed().as_secs_f64();
-        let (generations, games) = self.learned;
-        self.budget.used_after(elapsed, generations, games, self.at_hand.into())
+        self.budget.used_after(elapsed, self.learned, self.before, self.at_hand.into())
     }
 
     /// Where the run is, and the time left.
@@ -458,6 +461,7 @@ mod tests {
             patterns: "classic".into(),
             weights: 1,
             games: 60_000,
+            positions: 0,
             again: 0,
             elapsed: 7_000.0,
             budget,
@@ -490,6 +494,7 @@ mod tests {
                 patterns: "classic".into(),
                 weights: 1,
                 games: 0,
+                positions: 0,
                 again,
                 elapsed: 60.0,
                 budget: Budget::default(),

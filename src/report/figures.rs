@@ -32,6 +32,10 @@ pub struct Figures {
     pub steps: Vec<StepTime>,
     /// The hash of the weights that the run began with, if any.
     pub parent: Option<String>,
+    /// The directory of the run that it continues, if any.
+    pub continues: Option<String>,
+    /// Generations played by the run itself.
+    pub own_generations: u32,
     /// The best weights, if they can be read.
     pub weights: Option<Weights>,
     /// Why they cannot.
@@ -129,6 +133,8 @@ impl Figures {
             weights: weights.ok(),
             config: log.config.to_toml(),
             parent: log.parent.clone(),
+            continues: log.continues.as_ref().map(|older| older.display().to_string()),
+            own_generations: history.generations.saturating_sub(log.before.0),
         })
     }
 

@@ -11,7 +11,7 @@ use crate::train::{Budget, TrainEvent, events, metrics};
 /// What happened in a run so far.
 #[derive(Clone, Default, Debug)]
 pub struct History {
-    /// Generations played.
+    /// Generations played, those of runs that it continues included.
     pub generations: u32,
     /// Their games.
     pub games: u64,
@@ -118,8 +118,9 @@ impl History {
         self.seconds = self.seconds.max(event.elapsed().unwrap_or(0.0));
         let hours = self.elapsed / 3600.0;
         match event {
-            TrainEvent::Start { generation, resumed, elapsed, budget, time, .. } => {
+            TrainEvent::Start { generation, games, positions, resumed, elapsed, budget, time, .. } => {
                 self.generations = self.generations.max(*generation);
+                (self.games, self.positions) = (self.games.max(*games), self.positions.max(*positions));
                 (self.budget, self.began, self.ending) = (*budget, Some((*time, *elapsed)), None);
                 self.is_whole = !resumed;
             }

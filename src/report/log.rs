@@ -20,6 +20,10 @@ pub struct RunLog {
     pub config: TrainConfig,
     /// The hash of the weights it began with, if any.
     pub parent: Option<String>,
+    /// The directory of the run that it continues, if any.
+    pub continues: Option<PathBuf>,
+    /// Generations and games of the runs that it continues.
+    pub before: (u32, u64),
     /// What happened.
     pub history: History,
     /// What the process that works on it is doing; [`Live::of_run`].
@@ -40,12 +44,13 @@ impl RunLog {
     pub fn read(directory: &Path) -> Result<Self, TrainError> {
         // First of all: a run that ends meanwhile must not look broken off.
         let live = Live::of_run(directory);
-        let StoredRun { config, parent, .. } = StoredRun::read(directory)?;
+        let StoredRun { config, parent, mut continues, before, .. } = StoredRun::read(directory)?;
         let events: Vec<_> = events(&metrics(directory)?).collect();
         let history = History::of(&events);
         let (last_sign, bytes) = written(directory).map_err(FileError::io(directory))?;
         let at_hand = games_in(&games_file(directory, history.generations));
-        Ok(Self { directory: directory.to_owned(), config, parent, history, live, last_sign, bytes, at_hand })
+        let (directory, continues) = (directory.to_owned(), continues.pop());
+        Ok(Self { directory, config, parent, continues, before, history, live, last_sign, bytes, at_hand })
     }
 
     /// Whether a process is working on it.

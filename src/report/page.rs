@@ -318,14 +318,20 @@ fn origin(run: &Figures) -> String {
     let weights = run.weights.as_ref().map_or(String::new(), |weights| {
         format!("<p>Best weights <code>{}</code>, by {}.</p>\n", weights.hash, escaped(&weights.program))
     });
-    let from = run.parent.as_ref().map_or(String::new(), |parent| {
-        format!("<p>It began from the weights <code>{parent}</code>: add <code>--from</code> with their file.</p>\n")
-    });
-    let generations = run.status.generations.max(1);
+    let (from, continues) = match (&run.continues, &run.parent) {
+        (Some(older), _) => (String::new(), format!("--continue {} ", escaped(&typed(Path::new(older))))),
+        (None, Some(parent)) => {
+            let from =
+                format!("It began from the weights <code>{parent}</code>: add <code>--from</code> with their file.");
+            (format!("<p>{from}</p>\n"), String::new())
+        }
+        (None, None) => Default::default(),
+    };
+    let generations = run.own_generations.max(1);
     format!(
-        "<h3>{run_name}</h3>\n{weights}{from}<pre>flipside config --run {run_typed} &gt; run.toml\nflipside train --config run.toml \
+        "<h3>{run_name}</h3>\n{weights}{from}<pre>flipside config --run {run_typed} &gt; run.toml\nflipside train {continues}--config run.toml \
          --run runs/again --generations {generations}</pre>\n<p>These give the same weights if one build of the program did all of \
-         it, its budget was never raised, and its time was not up within a generation.</p>\n<details><summary>Configuration</summary>\n<pre>{}</pre></details>\n",
+         it, its budget was never raised, its time was not up within a generation, and the run that it continues, if any, has not gone on.</p>\n<details><summary>Configuration</summary>\n<pre>{}</pre></details>\n",
         escaped(&run.config)
     )
 }

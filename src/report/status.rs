@@ -61,7 +61,7 @@ pub struct Status {
     pub step: usize,
     /// The number of steps.
     pub steps: usize,
-    /// Generations played.
+    /// Generations played, those of runs that it continues included.
     pub generations: u32,
     /// Games of the current generation that are played, and how many it will have.
     pub games_at_hand: [u32; 2],
@@ -101,7 +101,7 @@ impl Status {
         let gates = history.gates();
         let (generations, games, seconds) = (history.generations, history.games, log.elapsed());
         let games_at_hand = [log.at_hand, log.config.play(generations).map_or(0, |play| play.games)];
-        let (_, left) = history.budget.used_after(seconds, generations, games, games_at_hand);
+        let (_, left) = history.budget.used_after(seconds, (generations, games), log.before, games_at_hand);
         Self {
             run: log.directory.display().to_string(),
             state,

@@ -52,15 +52,23 @@ impl Budget {
     }
 
     /// The share of the budget that is used, 0 to 1, and the seconds that are left at the pace so far, if known: how long the last fit
-    /// and gate take after the last of a number of generations or games is not. Of the current generation `played` games of `all` are
-    /// there.
-    pub fn used_after(self, seconds: f64, generations: u32, games: u64, [played, all]: [u32; 2]) -> (f64, Option<f64>) {
+    /// and gate take after the last of a number of generations or games is not. `done` and `before` are generations and games, played so
+    /// far and by the runs that this one continues. Of the current generation `played` games of `all` are there.
+    pub fn used_after(
+        self,
+        seconds: f64,
+        done: (u32, u64),
+        before: (u32, u64),
+        [played, all]: [u32; 2],
+    ) -> (f64, Option<f64>) {
         let share = |done: f64, limit: f64| if limit > 0.0 { done / limit } else { 1.0 };
-        let generations = f64::from(generations) + f64::from(played) / f64::from(all.max(1));
+        let own = |count: u64, before: u64| count.saturating_sub(before) as f64;
+        let generations = own(done.0.into(), before.0.into()) + f64::from(played) / f64::from(all.max(1));
+        let games = own(done.1 + u64::from(played), before.1);
         let shares = [
             self.seconds.map(|limit| share(seconds, limit)),
-            self.generations.map(|limit| share(generations, limit.into())),
-            self.games.map(|limit| share((games + u64::from(played)) as f64, limit as f64)),
+            self.generations.map(|limit| share(generations, own(limit.into(), before.0.into()))),
+            self.games.map(|limit| share(games, own(limit, before.1))),
         ];
         let used = shares.into_iter().flatten().fold(0.0, f64::max).min(1.0);
         let left = if seconds > 0.0 && used > 0.0 { Some(seconds * (1.0 / used - 1.0)) } else { self.seconds };
@@ -88,7 +96,7 @@ mod tests {
         let none = Budget::default();
         let limits = Budget { seconds: Some(120.0), generations: Some(7), games: None };
         assert_eq!((limits.to_string().as_str(), none.to_string().as_str()), ("2 min 0 s or 7 generations", ""));
-        let after_an_hour = |budget: Budget| budget.used_after(3600.0, 4, 4000, [500, 1000]);
+        let after_an_hour = |budget: Budget| budget.used_after(3600.0, (4, 4000), (0, 0), [500, 1000]);
         assert_eq!(after_an_hour(none), (0.0, None));
         assert_eq!(after_an_hour(Budget { generations: Some(18), ..none }), (0.25, Some(10_800.0)));
         assert_eq!(after_an_hour(Budget { games: Some(18_000), ..none }), (0.25, Some(10_800.0)));
@@ -97,8 +105,12 @@ mod tests {
         // The last fit and gate are still to come.
         assert_eq!(after_an_hour(Budget { games: Some(4000), ..hours }), (1.0, None));
         assert_eq!(after_an_hour(Budget { seconds: Some(3600.0), ..none }), (1.0, Some(0.0)));
-        assert_eq!(hours.used_after(0.0, 0, 0, [0, 1000]), (0.0, Some(7200.0)));
+        assert_eq!(hours.used_after(0.0, (0, 0), (0, 0), [0, 1000]), (0.0, Some(7200.0)));
         // Without time there is no pace.
-        assert_eq!(Budget { games: Some(2000), ..none }.used_after(0.0, 0, 0, [500, 1000]), (0.25, None));
+        assert_eq!(Budget { games: Some(2000), ..none }.used_after(0.0, (0, 0), (0, 0), [500, 1000]), (0.25, None));
+        // Half of what is left after four generations of another run.
+        let both = Budget { generations: Some(7), games: Some(7000), seconds: None };
+        assert_eq!(both.used_after(60.0, (5, 5000), (4, 4000), [500, 1000]), (0.5, Some(60.0)));
+        assert_eq!(both.used_after(0.0, (4, 4000), (4, 4000), [0, 1000]).0, 0.0);
     }
 }

@@ -25,6 +25,9 @@ pub enum TrainEvent {
         weights: usize,
         /// Games learned before.
         games: u64,
+        /// Labelled positions of these.
+        #[serde(default)]
+        positions: u64,
         /// Generations learned after the checkpoint, to be learned again from their kept games.
         #[serde(default)]
         again: u32,

@@ -300,6 +300,7 @@ impl Run<'_> {
             patterns: self.layout.set().name.clone(),
             weights: self.layout.weights(),
             games: progress.games,
+            positions: self.state.all_positions(),
             again: self.known - generation,
             elapsed: self.clock.earlier,
             budget: self.budget,

@@ -241,6 +241,33 @@ fn a_report_names_the_weights_that_a_run_began_with() {
 }
 
 #[test]
+fn a_continued_run_counts_the_games_before_it_and_reports_its_own() {
+    let lab = lab();
+    in_lab(&lab, &["train", "--continue", "runs/one", "--run", "runs/two", "--generations", "2", "-q"]);
+    let status = || objects(&in_lab(&lab, &["status", "runs/two", "--json"])).remove(0);
+    let counts = |status: &Value| ["generations", "games"].map(|key| status[key].as_u64().unwrap());
+    let after = status();
+    assert_eq!(counts(&after), [8, 1024], "{after}");
+    in_lab(&lab, &["report", "runs/two", "-o", "report.html"]);
+    let html = fs::read_to_string(lab.path().join("report.html")).unwrap();
+    let [older, newer] = ["runs/one", "runs/two"].map(|run| lab.path().join(run).canonicalize().unwrap());
+    let repeated =
+        format!("flipside train --continue {} --config run.toml --run runs/again --generations 2", older.display());
+    assert!(html.contains(&repeated) && !html.contains("It began from the weights"), "{html}");
+    let data = html.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
+    let data: Value = serde_json::from_str(data).unwrap();
+    let steps = data[0]["steps"].as_array().unwrap();
+    assert_eq!(steps.iter().map(|step| step["games"].as_u64().unwrap()).sum::<u64>(), 256, "{steps:?}");
+    // As it was before its first generation.
+    let metrics = newer.join("metrics.jsonl");
+    let text = fs::read_to_string(&metrics).unwrap();
+    fs::write(&metrics, text.split_inclusive('\n').next().unwrap()).unwrap();
+    let before = status();
+    assert_eq!(counts(&before), [6, 768], "{before}");
+    assert!((1..after["positions"].as_u64().unwrap()).contains(&before["positions"].as_u64().unwrap()), "{before}");
+}
+
+#[test]
 fn a_report_quotes_names_for_a_shell() {
     let lab = lab();
     fs::rename(lab.path().join("runs/one"), lab.path().join("runs/my run")).unwrap();

@@ -19,6 +19,7 @@ fn every_event_is_read_back_as_it_was() {
             patterns: "classic".into(),
             weights: 143_850,
             games: 6_144,
+            positions: 300_000,
             again: 2,
             elapsed: 12.5,
             budget: Budget { seconds: Some(7200.0), generations: None, games: Some(1 << 40) },
