@@ -72,23 +72,14 @@ impl GameFiles {
         Self { files, games, positions, identity, ..Self::default() }
     }
 
-    /// The paths that were given and the files of kept games, as a checkpoint has them.
-    pub(super) fn paths(&self) -> (Vec<Vec<u8>>, Vec<(Vec<u8>, u64)>) {
-        let bytes = |path: &PathBuf| path.as_os_str().as_encoded_bytes().to_vec();
-        (
-            self.named.iter().map(bytes).collect(),
-            self.files.iter().map(|(path, length)| (bytes(path), *length)).collect(),
-        )
-    }
-
     /// Takes only the kept games that a fit of the same paths began with, if all of them are still there. True if there are more.
     fn go_on_with(&mut self, begun: &Begun) -> bool {
-        let (named, files) = self.paths();
-        let is_there = |(path, length): &(Vec<u8>, u64)| files.iter().any(|(now, has)| now == path && length <= has);
-        let has_more = begun.named == named && begun.files != files && begun.files.iter().all(is_there);
+        let now = Begun::new(String::new(), self);
+        let is_there = |(path, length): &(Vec<u8>, u64)| now.files.iter().any(|(at, has)| at == path && length <= has);
+        let has_more = begun.named == now.named && begun.files != now.files && begun.files.iter().all(is_there);
         if has_more {
             let then = |(path, length): &(Vec<u8>, u64)| {
-                let at = files.iter().position(|(now, _)| now == path)?;
+                let at = now.files.iter().position(|(at, _)| at == path)?;
                 Some((self.files[at].0.clone(), *length))
             };
             self.files = begun.files.iter().filter_map(then).collect();

@@ -1,5 +1,6 @@
 //! The loop of epochs and blocks.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
@@ -214,7 +215,9 @@ pub(crate) fn learn(
 impl Begun {
     /// Work that has not begun, described by its configuration and all else that tells it from other work on the same games.
     pub fn new(config: String, games: &GameFiles) -> Self {
-        let (named, files) = games.paths();
+        let bytes = |path: &PathBuf| path.as_os_str().as_encoded_bytes().to_vec();
+        let named = games.named.iter().map(bytes).collect();
+        let files = games.files.iter().map(|(path, length)| (bytes(path), *length)).collect();
         Self { config, games: games.identity.clone(), named, files, ..Self::default() }
     }
 
