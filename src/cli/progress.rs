@@ -31,7 +31,7 @@ pub struct TrainProgress<'s> {
     played: (u64, u64, f64),
     /// Generations learned, and their games.
     learned: (u32, u64),
-    /// Those of them that the runs have which this one continues.
+    /// Those of the runs that this one continues.
     before: (u32, u64),
     /// Games of the current generation: played so far, and in all.
     at_hand: (u32, u32),

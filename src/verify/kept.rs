@@ -117,8 +117,8 @@ impl<'r> KeptGames<'r> {
         Ok(Self { request: *request, learned, events, state, games, has_ended_within, is_over })
     }
 
-    /// The generations after which the run ended, for then at least, and learned weights that it still has. It may have ended before steps
-    /// that only learn; where it ended within the next generation, it had taken them.
+    /// The generations after which the run ended, at least for a time, with weights that it may still have. Steps that only learn may
+    /// have come after that end; an end within the next generation comes after them, and [`Self::end_within`] finds it.
     pub fn ends(&self) -> BTreeSet<u32> {
         let state = lock(&self.state);
         let has_whole = |generation: u32| {
