@@ -90,7 +90,7 @@ impl Book {
         if let Some(leaf) = leaf
             && let Some(to) = leaf.to
         {
-            let play = as_played(leaf.score, leaf.exact);
+            let play = as_played(leaf.score, leaf.is_proved());
             let known = moves.iter().position(|known| known.to == to).map(|known| moves.remove(known));
             let games = known.map_or(Games::default(), |known| known.games);
             moves.push(BookMove { to, value: leaf.score, play, error: leaf.error, leaf: Some(leaf), games });

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::error::BookError;
-use super::record::{Derived, Deviation, Key, Leaf, Link, Record, Valued, as_played, links};
+use super::record::{Derived, Deviation, Key, Leaf, Link, Record, Valued, as_played, decided, links};
 use super::store::{Book, View};
 use crate::board::{Position, Square, squares};
 use crate::eval::Score;
@@ -80,7 +80,7 @@ pub(super) fn derive(record: &Record, children: &[Child]) -> Derived {
     }
     let mut best: Option<(Score, Deviation)> = None;
     let mut play = i16::MIN;
-    let leaf_option = leaf.map(|leaf| (leaf.score, leaf.error, as_played(leaf.score, false)));
+    let leaf_option = leaf.map(|leaf| (leaf.score, leaf.error, as_played(leaf.score, leaf.is_proved())));
     let child_options =
         children.iter().filter_map(|Child { derived, .. }| Some((derived.value?, derived.error, derived.play)));
     for (value, error, as_play) in leaf_option.into_iter().chain(child_options) {
@@ -89,10 +89,11 @@ pub(super) fn derive(record: &Record, children: &[Child]) -> Derived {
         }
         play = play.max(as_play);
     }
-    // That all known moves lose does not prove that the others do, which were not searched since.
-    let known = children.iter().filter(|child| child.derived.value.is_some()).count();
-    if leaf.is_none() && known < record.position.moves().count_ones() as usize {
-        play = play.max(best.map_or(i16::MIN, |(value, _)| as_played(value, false)));
+    // That all known moves lose does not prove that the others do.
+    let known = children.iter().filter(|child| child.derived.value.is_some()).count() + usize::from(leaf.is_some());
+    let loses = decided(play).is_some_and(|score| score.0 < 0);
+    if loses && known < record.position.moves().count_ones() as usize {
+        play = best.map_or(play, |(value, _)| as_played(value, false));
     }
     let priority = derive_priority(record, children, best.map(|(value, _)| value));
     match best {

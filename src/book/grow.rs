@@ -87,6 +87,7 @@ impl Grow<'_> {
         let start = canonical(Position::START);
         if book.get(start)?.is_none() {
             book.put(Record::new(start))?;
+            update(book, &[start])?;
         }
         let weights = book.number_of(&self.weights);
         book.commit()?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::derive::{Child, open_leaf};
 use super::error::BookError;
-use super::record::{Deviation, Leaf, Record, Valued, as_played, decided};
+use super::record::{Derived, Deviation, Leaf, Record, Valued, as_played};
 use super::store::{Book, Filling, PLIES, View};
 use super::whole::{Ply, build, derive_all};
 use crate::board::{Position, canonical};
@@ -21,9 +21,9 @@ pub struct Keep {
 }
 
 /// Writes the part of a book that is to be kept as a new book. Moves to dropped positions are unplayed again, with the values that the
-/// book had for them. Where the book knew a position as a proved win or loss, it still does; which of a position's single moves lose for
-/// certain is forgotten with their positions. Returns the number of positions kept. The book is read ply by ply; memory holds one ply, and
-/// which positions of two plies are kept.
+/// book had for them: the best of them becomes the leaf. A win that a move proves stays proved with it, but of a loss, which takes all moves
+/// to prove, only the values stay. Returns the number of positions kept. The book is read ply by ply; memory holds one ply, and which
+/// positions of two plies are kept.
 ///
 /// # Errors
 /// I/O errors, damage in the book, [`BookError::NoStart`], or [`BookError::Locked`] if another process is changing a book at `path`.
@@ -88,7 +88,7 @@ fn searched(record: &Record) -> (Option<u8>, u32) {
     }
 }
 
-/// A record whose best unplayed move may now be one to a dropped position. What was a proved win or loss stays one.
+/// A record whose best unplayed move may now be one to a dropped position.
 fn unplayed_again(
     record: Record,
     children: &[Child],
@@ -96,36 +96,36 @@ fn unplayed_again(
     searched: impl Fn(Position) -> (Option<u8>, u32),
 ) -> Record {
     let own = open_leaf(&record, children);
-    let gone = best_to_play(children.iter().filter(|child| !kept.contains(&child.position)));
-    let (Some((child, score)), false) = (gone, own.is_some_and(|own| own.exact)) else { return record };
-    let play = record.derived.play;
-    // One move proves a win, all moves together a loss.
-    let proved = decided(play).filter(|proved| proved.0 < 0 || child.derived.play == play);
-    // The score that a move had before it was in the book counts less than what the book knows.
-    if proved.is_none() && own.is_some_and(|own| as_played(own.score, false) >= child.derived.play) {
+    if own.is_some_and(|own| own.exact) {
         return record;
     }
-    let (child, score, error) = match (proved, best_to_play(children.iter())) {
-        (Some(proved), Some((best, _))) => (best, proved, Deviation::EXACT),
-        _ => (child, score, child.derived.error),
-    };
-    let (depth, weights) = searched(child.position);
-    let leaf = Leaf::Best(Valued { to: Some(child.to), score, depth, exact: proved.is_some(), error });
-    Record { leaf, weights, ..record }
+    let gone = children.iter().filter(|child| !kept.contains(&child.position));
+    let leaves = gone.filter_map(|child| as_leaf(child, &searched));
+    let count = |leaf: &Valued| as_played(leaf.score, leaf.is_proved());
+    let best = leaves.reduce(|best, next| if count(&next.0) > count(&best.0) { next } else { best });
+    match best {
+        // The score that a move had before it was in the book counts less than what the book knows.
+        Some((leaf, weights)) if own.is_none_or(|own| count(&own) < count(&leaf)) => {
+            Record { leaf: Leaf::Best(leaf), weights, ..record }
+        }
+        _ => record,
+    }
 }
 
-/// The first of the best moves for play, with its value.
-fn best_to_play<'c>(moves: impl Iterator<Item = &'c Child>) -> Option<(&'c Child, Score)> {
-    let valued = moves.filter_map(|child| Some((child, child.derived.value?)));
-    let rank = |(child, value): (&Child, Score)| (child.derived.play, value);
-    valued.reduce(|best, next| if rank(next) > rank(best) { next } else { best })
+/// A move of the book as an unplayed one, and the number of the weights that searched it. A value that is not proved stays an estimate.
+fn as_leaf(child: &Child, searched: impl Fn(Position) -> (Option<u8>, u32)) -> Option<(Valued, u32)> {
+    let Derived { value, play, error, .. } = child.derived;
+    let score = value?;
+    let is_proved = error == Deviation::EXACT && play == as_played(score, true);
+    let error = if is_proved { error } else { error.max(Deviation::from_discs(0.0)) };
+    let (depth, weights) = searched(child.position);
+    Some((Valued { to: Some(child.to), score, depth, exact: false, error }, weights))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::book::derive::derive;
-    use crate::book::record::Derived;
 
     #[test]
     fn a_move_that_goes_is_worth_what_the_book_learned_of_it() {
@@ -147,10 +147,11 @@ mod tests {
         let squares: Vec<_> = crate::board::squares(position.moves()).collect();
         let child = |(&to, (score, exact)): (&crate::board::Square, (i32, bool))| {
             let play = as_played(Score(score), exact);
+            let error = if exact { Deviation::EXACT } else { Deviation::UNKNOWN };
             Child {
                 to,
                 position: position.play(to),
-                derived: Derived { value: Some(Score(score)), play, ..Derived::NOTHING },
+                derived: Derived { value: Some(Score(score)), play, error, ..Derived::NOTHING },
             }
         };
         let children: Vec<_> = squares.iter().zip(known).map(child).take(4 - usize::from(own.is_some())).collect();
@@ -167,25 +168,33 @@ mod tests {
         let stay: HashSet<_> = children[..kept].iter().map(|child| child.position).collect();
         let pruned = unplayed_again(record, &children, &stay, |_| (Some(7), 2));
         let left: Vec<_> = children.into_iter().filter(|child| stay.contains(&child.position)).collect();
-        let derived = derive(&pruned, &left);
-        if decided(record.derived.play).is_some() {
-            assert_eq!(derived.play, record.derived.play);
-        }
-        Record { derived, ..pruned }
+        Record { derived: derive(&pruned, &left), ..pruned }
     }
 
     #[test]
-    fn what_was_proved_stays_proved() {
+    fn a_move_proves_a_win_and_only_all_moves_a_loss() {
         let lost = [(-900, true), (-400, true), (-500, true), (-600, true)];
         for kept in 0..4 {
-            let pruned = pruned(None, lost, kept);
-            assert_eq!((pruned.derived.value, pruned.derived.error), (Some(Score(-400)), Deviation::EXACT));
+            let Derived { value, play, .. } = pruned(None, lost, kept).derived;
+            assert_eq!((value, play), (Some(Score(-400)), as_played(Score(-400), kept == 3)));
         }
         for kept in 0..4 {
             // A win of four discs is played although an estimate is higher.
             let won = pruned(None, [(2000, false), (512, true), (-500, false), (-600, true)], kept);
-            assert!(matches!(won.leaf, Leaf::Best(leaf) if leaf.exact) == (kept < 2), "{won:?}");
+            assert_eq!(won.derived.play, as_played(Score(512), true));
+            assert_eq!(won.derived.value, Some(Score(if kept == 0 { 512 } else { 2000 })));
+            assert!(matches!(won.leaf, Leaf::Best(leaf) if !leaf.exact), "{won:?}");
         }
+    }
+
+    #[test]
+    fn a_value_that_is_not_proved_stays_an_estimate() {
+        // The best move is solved, but nobody knows whether the opponent has a better one.
+        let to = crate::board::squares(Position::START.moves()).next().unwrap();
+        let derived = Derived { value: Some(Score(640)), play: 640, error: Deviation::EXACT, ..Derived::NOTHING };
+        let child = Child { to, position: Position::START.play(to), derived };
+        let (leaf, _) = as_leaf(&child, |_| (Some(7), 2)).unwrap();
+        assert!(!leaf.is_proved() && leaf.error < Deviation::from_discs(0.5), "{leaf:?}");
     }
 
     #[test]

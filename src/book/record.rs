@@ -102,9 +102,9 @@ impl Deviation {
     /// The least deviation when moves are compared, also of exact values: half a disc.
     const LEAST: u8 = 4;
 
-    /// Rounds a deviation in discs to the nearest step.
+    /// Rounds a deviation in discs to the nearest step, at least one: only an exact value has none.
     pub fn from_discs(discs: f64) -> Self {
-        Self((8.0 * discs).round().clamp(0.0, 254.0) as u8)
+        Self((8.0 * discs).round().clamp(1.0, 254.0) as u8)
     }
 
     /// The deviation in discs, if it is known.
@@ -159,6 +159,11 @@ pub struct Valued {
 impl Valued {
     /// The largest depth.
     pub const MAX_DEPTH: u8 = 62;
+
+    /// Whether the score is proved, if only for its move.
+    pub fn is_proved(&self) -> bool {
+        self.error == Deviation::EXACT
+    }
 }
 
 /// The results of the games through a position, for the player to move.

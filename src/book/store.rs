@@ -305,10 +305,14 @@ impl Book {
         let file = File::open(path).map_err(FileError::io(path))?;
         let (pages, fault) = Pages::new(file).map_err(|error| BookError::of_database(path, None, error.into()))?;
         let opened = Builder::new().set_cache_size(CACHE).open_read_only_with_backend(pages);
-        match opened.map_err(|error| BookError::of_database(path, fault.get(), error.into())) {
-            Err(BookError::Damage { offset, reason, .. }) => Ok(Some((offset, reason))),
-            Ok(_) | Err(BookError::Locked(_)) => Ok(None),
-            Err(error) => Err(error),
+        match opened {
+            // Without a fault, what the next change has to put in order is no damage.
+            Ok(_) | Err(redb::DatabaseError::RepairAborted) => Ok(fault.get().cloned()),
+            Err(error) => match BookError::of_database(path, fault.get(), error.into()) {
+                BookError::Damage { offset, reason, .. } => Ok(Some((offset, reason))),
+                BookError::Locked(_) => Ok(None),
+                error => Err(error),
+            },
         }
     }
 

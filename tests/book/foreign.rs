@@ -208,9 +208,18 @@ fn no_export_has_an_estimate_that_is_better_than_a_solution() {
     let value = |position| book.get(position).unwrap().unwrap().derived.value.unwrap().rounded_discs();
     assert!(value(solved) < 64 && value(other) == -64);
     let entries = egaroucid_entries(&exported(&path, BookFormat::Egaroucid));
-    assert_eq!((i32::from(entries[&solved][0]), i32::from(entries[&other][0])), (value(solved), -value(solved)));
+    let found = [entries[&solved][0], entries[&other][0], entries[&other][2]].map(i32::from);
+    assert_eq!(found, [value(solved), -value(solved), -value(solved)], "the last is its leaf");
     let edax = exported(&path, BookFormat::Edax);
     edax_accepts(&edax);
+    // What others derive from it is the same.
+    let (file, again) = (folder.path().join("foreign"), folder.path().join("again.fsb"));
+    for format in [BookFormat::Edax, BookFormat::Egaroucid, BookFormat::Text] {
+        fs::write(&file, exported(&path, format)).unwrap();
+        import(&file, format, &again, &errors()).unwrap();
+        let derived = Book::open(&again).unwrap().get(solved).unwrap().unwrap().derived;
+        assert_eq!(derived.value.unwrap().rounded_discs(), value(solved), "{format}");
+    }
     let obf = String::from_utf8(exported(&path, BookFormat::Obf)).unwrap();
     let scores = flipside::record::lines::parse_positions(&obf).unwrap();
     let scored = scores.iter().find(|scored| scored.diagram.position == other).unwrap();

@@ -258,6 +258,35 @@ fn good_moves_are_explored_before_bad_ones() {
 }
 
 #[test]
+fn a_book_that_was_stopped_before_its_first_search_is_whole() {
+    let (_folder, path) = place();
+    grow(&path, 500, 2, &AtomicBool::new(true));
+    assert_eq!((Book::open(&path).unwrap().len(), check(&path).unwrap().is_none()), (1, true));
+}
+
+#[test]
+fn of_moves_that_are_all_solved_the_best_is_played() {
+    let (_folder, path) = place();
+    let mut book = Book::edit_or_create(&path).unwrap();
+    let games = random_games(20, 5);
+    for game in &games {
+        let mut searcher = searcher(1);
+        learn_game(&mut book, &game.steps(), black_discs(game), &mut searcher, &WEIGHTS, &NEVER).unwrap();
+    }
+    let mut with_a_leaf = 0;
+    for (diagram, _) in games.iter().flat_map(Transcript::steps) {
+        let Some((record, moves)) = book.moves(diagram.position).unwrap() else { continue };
+        let is_solved = matches!(record.leaf, Leaf::Best(leaf) if leaf.exact);
+        if is_solved || moves.is_empty() || moves.iter().any(|known| known.error.discs() != Some(0.0)) {
+            continue;
+        }
+        assert_eq!(Some(moves[0].value), moves.iter().map(|known| known.value).max());
+        with_a_leaf += u32::from(moves.len() > 1 && moves.iter().any(|known| known.leaf.is_some()));
+    }
+    assert!(with_a_leaf > 0);
+}
+
+#[test]
 fn pruning_keeps_the_positions_of_good_play() {
     let (folder, path) = place();
     grow(&path, 500, 2, &NEVER);

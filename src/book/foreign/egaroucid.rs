@@ -7,7 +7,6 @@ use std::io::Write;
 
 use super::{Entry, Exported, Source, Values, level, position_of};
 use crate::board::{Position, Square};
-use crate::book::derive::open_leaf;
 use crate::book::error::BookError;
 use crate::book::whole::with_children;
 use crate::eval::Score;
@@ -68,7 +67,7 @@ pub(super) fn write(book: &Values<'_>, out: &mut dyn Write) -> Result<Exported, 
     with_children(&book.view, |record, children| {
         let Some(value) = book.of(&record) else { return Ok(()) };
         let is_known = |to| children.iter().any(|child| child.to == to && child.derived.value.is_some());
-        let leaf = open_leaf(&record, &children).and_then(|leaf| Some((leaf.to?, leaf.score, leaf.depth)));
+        let leaf = book.leaf(&record, &children).and_then(|leaf| Some((leaf.to?, leaf.score, leaf.depth)));
         let leaf = leaf.filter(|&(to, ..)| !is_known(to));
         Ok::<_, BookError>(out.write_all(&entry(record.position, value, book.level(&record), leaf))?)
     })?;

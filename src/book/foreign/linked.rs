@@ -4,7 +4,7 @@
 
 use super::Values;
 use crate::board::Square;
-use crate::book::derive::{Child, open_leaf};
+use crate::book::derive::Child;
 use crate::book::error::BookError;
 use crate::book::record::{Derived, Record};
 use crate::book::whole::{Ply, walk};
@@ -26,12 +26,13 @@ type Below = Ply<(Option<Score>, bool)>;
 
 impl Linked {
     /// None if no move is known: the position is then a leaf of its parents.
-    fn of(record: Record, value: Option<Score>, below: &Below) -> Option<Self> {
+    fn of(book: &Values<'_>, record: Record, below: &Below) -> Option<Self> {
+        let value = book.of(&record);
         let children = below.children(record.position, |(value, _)| Derived { value, ..Derived::NOTHING });
         let valued = |child: &Child| child.derived.value.map(|value| (child.to, value));
         let is_linked = |child: &&Child| below.get(child.position).is_some_and(|(_, linked)| linked);
         let mut links: Vec<_> = children.iter().filter(is_linked).filter_map(valued).collect();
-        let own = open_leaf(&record, &children).and_then(|leaf| Some((leaf.to?, leaf.score)));
+        let own = book.leaf(&record, &children).and_then(|leaf| Some((leaf.to?, leaf.score)));
         let others = children.iter().filter(|child| !is_linked(child)).filter_map(valued).chain(own);
         let others = others.filter(|(to, _)| links.iter().all(|(linked, _)| linked != to));
         let mut leaf = others.reduce(|best, other| if other.1 > best.1 { other } else { best });
@@ -50,7 +51,7 @@ pub(super) fn linked(
 ) -> Result<(), BookError> {
     let follow = |record: &Record, below: &Below| {
         let value = book.of(record);
-        let linked = Linked::of(*record, value, below);
+        let linked = Linked::of(book, *record, below);
         ((value, linked.is_some()), linked)
     };
     walk(&mut (), |(), keys| book.view.chunk(keys), follow, |(), _, linked| linked.map_or(Ok(()), &mut each))
