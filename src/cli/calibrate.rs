@@ -144,8 +144,7 @@ impl CalibrateArguments {
             self.depth.min(COMPARED_DEPTH),
             self.exact_empties.min(COMPARED_EXACT_EMPTIES),
         );
-        let added = offsets(&positions, &values, &exact);
-        file.model.shift(&added);
+        let added = file.model.shift(&offsets(&positions, &values, &exact));
         let evaluator = evaluator(&file.model)?;
         session.say(account(&added));
         let roots: Vec<_> = positions.into_iter().step_by(root_every).collect();
@@ -183,7 +182,7 @@ fn account(added: &[f64; 61]) -> String {
     };
     let [(even_low, even_high), (odd_low, odd_high)] = [of_parity(0), of_parity(1)];
     format!(
-        "added to values so that all depths agree: {even_low:+.2} to {even_high:+.2} discs at even numbers of empty squares, \
+        "added to values to make all depths agree: {even_low:+.2} to {even_high:+.2} discs at even numbers of empty squares, \
          {odd_low:+.2} to {odd_high:+.2} at odd ones"
     )
 }

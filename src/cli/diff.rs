@@ -142,11 +142,11 @@ fn difference(a: &Model, b: &Model, empties: Vec<u32>) -> StageDifference {
     }
 }
 
-/// A model of the differences, with the first one's scale. Those too large for it are clipped and reported.
+/// A model of the differences, with the finer scale of the two. Those too large for it are clipped and reported.
 fn moved(a: &Model, b: &Model, stages: &StageMap, session: &Session) -> Model {
-    let mut cut = 0u64;
+    let (mut cut, scale) = (0u64, a.scale.max(b.scale));
     let mut unit = |difference: f64| {
-        let units = (difference * f64::from(a.scale)).round();
+        let units = (difference * f64::from(scale)).round();
         cut += u64::from(units.abs() > f64::from(i16::MAX));
         units.clamp(-f64::from(i16::MAX), f64::from(i16::MAX)) as i16
     };
@@ -158,7 +158,7 @@ fn moved(a: &Model, b: &Model, stages: &StageMap, session: &Session) -> Model {
     if cut > 0 {
         session.say(format_args!("{cut} differences exceed the range of weights and are shown clipped"));
     }
-    Model { set: a.set.clone(), stages: stages.clone(), scale: a.scale, weights, hidden: None }
+    Model { set: a.set.clone(), stages: stages.clone(), scale, weights, hidden: None }
 }
 
 #[cfg(test)]
@@ -180,6 +180,7 @@ mod tests {
         assert_eq!((row.weights, row.rms, row.largest), (2, 1.0, 1.0));
         assert!((row.correlation.unwrap() - 1.0).abs() < 1e-9);
         let session = Session { progress: Progress::Silent, threads: 1 };
-        assert_eq!(moved(&a, &b, &stages, &session).weights[0], [-128, 0, 128]);
+        let moved = moved(&a, &b, &stages, &session);
+        assert_eq!((moved.scale, &moved.weights[0][..]), (256, &[-256, 0, 256][..]));
     }
 }

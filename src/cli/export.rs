@@ -96,11 +96,13 @@ pub struct EngineOutput<'a> {
 struct NewFolder(PathBuf);
 
 impl NewFolder {
-    /// Makes a folder; `None` if it was there.
+    /// Makes a folder, but none above it; `None` if it was there.
     fn make(path: &Path) -> Result<Option<Self>, CliError> {
-        let is_new = !path.exists();
-        fs::create_dir_all(path).context(|| format!("cannot write to `{}`", path.display()))?;
-        Ok(is_new.then(|| Self(path.to_owned())))
+        if path.is_dir() {
+            return Ok(None);
+        }
+        fs::create_dir(path).context(|| format!("cannot write to `{}`", path.display()))?;
+        Ok(Some(Self(path.to_owned())))
     }
 }
 

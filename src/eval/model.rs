@@ -169,25 +169,28 @@ impl Model {
 
     /// Adds to the value of every position what `discs` gives for its number of empty squares, rounded to units: to the weights of a scalar
     /// that tells odd numbers from even ones, or else of the first. Numbers that the stages and this scalar do not tell apart get their mean.
-    /// The largest weights are clipped. Without a scalar nothing changes.
+    /// The largest weights are clipped. Without a scalar nothing changes. Returns what was added, in discs, by number of empty squares.
     ///
     /// # Panics
     /// If the set has no layout.
-    pub fn shift(&mut self, discs: &[f64; 61]) {
+    pub fn shift(&mut self, discs: &[f64; 61]) -> [f64; 61] {
+        let mut added = [0.0; 61];
         let layout = Layout::new(&self.set).expect("a model's set has a layout");
         let parity = self.set.scalars.iter().find(|scalar| scalar.tells_parity());
-        let Some(&scalar) = parity.or(self.set.scalars.first()) else { return };
+        let Some(&scalar) = parity.or(self.set.scalars.first()) else { return added };
         let first = layout.first_weight(scalar).expect("it is one of the set's");
         let largest = HiddenLayer::largest_weight(self.hidden.is_some());
         for (stage, weights) in self.weights.iter_mut().enumerate() {
             for (value, weight) in weights[first..first + scalar.values()].iter_mut().enumerate() {
                 let is_alike = |empties: &u32| parity.is_none() || *empties as usize % 2 == value % 2;
-                let alike = self.stages.empties_of(stage).into_iter().filter(is_alike);
-                let (sum, count) = alike.fold((0.0, 0), |(sum, count), n| (sum + discs[n as usize], count + 1));
-                let units = (sum / f64::from(count.max(1)) * f64::from(self.scale)).round() as i16;
+                let alike: Vec<_> = self.stages.empties_of(stage).into_iter().filter(is_alike).collect();
+                let sum: f64 = alike.iter().map(|&empties| discs[empties as usize]).sum();
+                let units = (sum / alike.len().max(1) as f64 * f64::from(self.scale)).round() as i16;
                 *weight = weight.saturating_add(units).min(largest);
+                alike.iter().for_each(|&empties| added[empties as usize] = f64::from(units) / f64::from(self.scale));
             }
         }
+        added
     }
 
     /// Checks that all parts fit each other and the layout of the set, for models from files.
@@ -254,7 +257,7 @@ mod tests {
         {
             let set = PatternSet::built_in(name).unwrap();
             let mut model = Model::zero(&set, &StageMap::uniform(20), 128).unwrap();
-            model.shift(&discs);
+            let added = model.shift(&discs);
             let evaluator = PatternEvaluator::new(&model).unwrap();
             for (empties, even, odd) in
                 [(59, 0.5, 2.5), (41, 0.5, 2.5), (40, -0.5, 1.5), (39, -0.5, 1.5), (1, -0.5, 1.5)]
@@ -267,6 +270,7 @@ mod tests {
                 let expected = if tells_parity { seen } else { (even + odd) / 2.0 };
                 let value = evaluator.evaluate_position(&position);
                 assert_eq!(value, Score((128.0 * expected) as i32), "{name}, {empties}");
+                assert_eq!(added[empties as usize], expected, "{name}, {empties}");
             }
             assert!(model.weights[3].contains(&i16::MAX), "{name}: clipped");
         }

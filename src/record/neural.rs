@@ -33,9 +33,10 @@ fn position(record: &[u8; RECORD]) -> Result<ScoredDiagram, &'static str> {
     if position.discs() != u32::from(ply) + 4 || random > 1 || played > 64 {
         return Err("not a record of neural-reversi: discs, ply, random flag and move do not fit together");
     }
-    if !(-64.5..64.5).contains(&score) {
+    let score = score.round();
+    if !(-64.0..=64.0).contains(&score) {
         return Err("the score is not from -64 to 64 discs");
     }
     let diagram = Diagram { position, side: Side::Black };
-    Ok(ScoredDiagram { diagram, score: Some(score.round() as i32), moves: Vec::new() })
+    Ok(ScoredDiagram { diagram, score: Some(score as i32), moves: Vec::new() })
 }

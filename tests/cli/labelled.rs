@@ -174,7 +174,7 @@ fn a_seed_gives_an_order_and_a_sample() {
 fn shards_are_parts_of_one_file() {
     let folder = run_with_games();
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let [run, whole, parts, archive] = ["run", "whole.npy", "parts.npy", "parts.npz"].map(path);
+    let [run, whole, parts, archive] = ["run", "whole.npy", "parts.1.npy", "parts.1.npz"].map(path);
     let call = |size: &'static str, to: &'static str, output: &str| {
         let options = ["--to", to, "--shuffle", "--label", "lambda", "--shard-size", size, "-q", "-o", output];
         [&["convert", &run], &options[..]].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
@@ -186,17 +186,18 @@ fn shards_are_parts_of_one_file() {
         let names = written(call("1000", to, output));
         let names: Vec<_> = names.lines().collect();
         assert_eq!(names.len(), (rows.len() / LabelledPosition::ROW).div_ceil(1000));
-        assert!(names[0].ends_with(&format!("parts-00000.{to}")) && names[3].ends_with(&format!("parts-00003.{to}")));
+        let name = |number: u32| format!("parts.1-0000{number}.{to}");
+        assert!(names[0].ends_with(&name(0)) && names[3].ends_with(&name(3)));
         let together: Vec<u8> =
             names.iter().flat_map(|name| if to == "npy" { array(name) } else { rows_of_npz(name) }).collect();
         assert!(together == rows, "{to}");
     }
     let refused = |call: Vec<String>, code| refusal(&call.iter().map(String::as_str).collect::<Vec<_>>(), "", code);
     // Fewer files than there are would leave some of the earlier ones.
-    let before = fs::read(path("parts-00000.npy")).unwrap();
+    let before = fs::read(path("parts.1-00000.npy")).unwrap();
     let error = refused(call("2000", "npy", &parts), 1);
     assert!(error.contains("is there, but only"), "{error}");
-    assert!(fs::read(path("parts-00000.npy")).unwrap() == before);
+    assert!(fs::read(path("parts.1-00000.npy")).unwrap() == before);
     assert!(refused(call("1", "npy", &parts), 2).contains("--shard-size"));
     assert!(refused(call("1000", "npy", "-"), 2).contains("-o"));
     assert!(refused(call("9000000", "npz", &archive), 2).contains("npy"));

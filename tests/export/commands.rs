@@ -97,6 +97,9 @@ fn ntests_files_are_a_set_beside_its_own() {
     assert!(message.contains("JBa.cof: byte 0: "), "{message}");
     let (done, _, talk) = run(&["export", "--to", "ntest", "w.fsw", "-o", "-"]);
     assert!(!done && talk.contains("folder"), "{talk}");
+    // Nothing is made of what cannot be exported.
+    let (done, ..) = run(&["export", "--to", "ntest", "default", "-o", "new/folder"]);
+    assert!(!done && !folder.path().join("new").exists());
 }
 
 #[test]

@@ -603,6 +603,10 @@ fn neural_reversi_records_are_scored_positions() {
         let errors = bad(at, value);
         assert_eq!((errors.len(), errors[0].place.as_str()), (1, "byte 24"), "{at}");
     }
+    for (score, count) in [(-64.5, 1), (-64.4, 0), (64.4, 0), (64.5, 1)] {
+        let bytes = neural_bytes(&[(after, score)]);
+        assert_eq!(errors(self::read(&bytes, Format::NeuralReversi).unwrap()).len(), count, "{score}");
+    }
     // What is damaged or cut off costs a record, not the file.
     let many = neural_bytes(&[(after, 2.0); 20]);
     let mut damaged = many[..many.len() - 1].to_vec();
