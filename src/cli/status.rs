@@ -35,8 +35,8 @@ pub struct RunsArguments {
 /// Show the state of a run: what is at work, generations, losses, ratings, time left, disk use
 ///
 /// Does not disturb a run in progress. Prints names and values: among them what a running run is doing, how much of that is done and
-/// how long it will still take, or why a stopped run stopped. Generations and games include those of runs
-/// that it continues. Ratings are Elo relative to `default`, with the ends of their 95% intervals.
+/// how long it will still take, or why a stopped run stopped. Generations and games include those of runs that it continues. Ratings are
+/// Elo relative to `default`, with the ends of their 95% intervals.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside status runs/latest")]
 pub struct StatusArguments {

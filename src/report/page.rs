@@ -331,7 +331,8 @@ fn origin(run: &Figures) -> String {
     format!(
         "<h3>{run_name}</h3>\n{weights}{from}<pre>flipside config --run {run_typed} &gt; run.toml\nflipside train {continues}--config run.toml \
          --run runs/again --generations {generations}</pre>\n<p>These give the same weights if one build of the program did all of \
-         it, its budget was never raised, its time was not up within a generation, and the run that it continues, if any, has not gone on.</p>\n<details><summary>Configuration</summary>\n<pre>{}</pre></details>\n",
+         it, its budget was never raised, its time was not up within a generation, and the run that it continues, if any, has not gone \
+         on.</p>\n<details><summary>Configuration</summary>\n<pre>{}</pre></details>\n",
         escaped(&run.config)
     )
 }
