@@ -6,7 +6,7 @@ use rand::{Rng, RngExt};
 
 use super::derive::{children_in, open_leaf};
 use super::error::BookError;
-use super::record::{Deviation, Games, Leaf, Record, Valued, as_played, on_board};
+use super::record::{Deviation, Games, Leaf, Record, Valued, as_played, is_proved, on_board};
 use super::store::Book;
 use crate::board::{Position, Square, canonical};
 use crate::eval::Score;
@@ -49,7 +49,7 @@ pub struct BookMove {
 impl BookMove {
     /// Whether its value is proved, not estimated.
     pub fn is_proved(&self) -> bool {
-        self.error == Deviation::EXACT && self.play == as_played(self.value, true)
+        is_proved(self.value, self.play, self.error)
     }
 }
 
@@ -90,7 +90,7 @@ impl Book {
         if let Some(leaf) = leaf
             && let Some(to) = leaf.to
         {
-            let play = as_played(leaf.score, leaf.is_proved());
+            let play = leaf.play();
             let known = moves.iter().position(|known| known.to == to).map(|known| moves.remove(known));
             let games = known.map_or(Games::default(), |known| known.games);
             moves.push(BookMove { to, value: leaf.score, play, error: leaf.error, leaf: Some(leaf), games });

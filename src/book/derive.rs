@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::error::BookError;
-use super::record::{Derived, Deviation, Key, Leaf, Link, Record, Valued, as_played, decided, links};
+use super::record::{Derived, Deviation, Key, Leaf, Link, Record, Valued, as_played, is_lost, links};
 use super::store::{Book, View};
 use crate::board::{Position, Square, squares};
 use crate::eval::Score;
@@ -80,7 +80,7 @@ pub(super) fn derive(record: &Record, children: &[Child]) -> Derived {
     }
     let mut best: Option<(Score, Deviation)> = None;
     let mut play = i16::MIN;
-    let leaf_option = leaf.map(|leaf| (leaf.score, leaf.error, as_played(leaf.score, leaf.is_proved())));
+    let leaf_option = leaf.map(|leaf| (leaf.score, leaf.error, leaf.play()));
     let child_options =
         children.iter().filter_map(|Child { derived, .. }| Some((derived.value?, derived.error, derived.play)));
     for (value, error, as_play) in leaf_option.into_iter().chain(child_options) {
@@ -91,8 +91,7 @@ pub(super) fn derive(record: &Record, children: &[Child]) -> Derived {
     }
     // That all known moves lose does not prove that the others do.
     let known = children.iter().filter(|child| child.derived.value.is_some()).count() + usize::from(leaf.is_some());
-    let loses = decided(play).is_some_and(|score| score.0 < 0);
-    if loses && known < record.position.moves().count_ones() as usize {
+    if is_lost(play) && known < record.position.moves().count_ones() as usize {
         play = best.map_or(play, |(value, _)| as_played(value, false));
     }
     let priority = derive_priority(record, children, best.map(|(value, _)| value));

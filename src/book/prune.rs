@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::derive::{Child, open_leaf};
 use super::error::BookError;
-use super::record::{Derived, Deviation, Leaf, Record, Valued, as_played};
+use super::record::{Derived, Deviation, Leaf, Record, Valued, is_proved};
 use super::store::{Book, Filling, PLIES, View};
 use super::whole::{Ply, build, derive_all};
 use crate::board::{Position, canonical};
@@ -101,11 +101,10 @@ fn unplayed_again(
     }
     let gone = children.iter().filter(|child| !kept.contains(&child.position));
     let leaves = gone.filter_map(|child| as_leaf(child, &searched));
-    let count = |leaf: &Valued| as_played(leaf.score, leaf.is_proved());
-    let best = leaves.reduce(|best, next| if count(&next.0) > count(&best.0) { next } else { best });
+    let best = leaves.reduce(|best, next| if next.0.play() > best.0.play() { next } else { best });
     match best {
         // The score that a move had before it was in the book counts less than what the book knows.
-        Some((leaf, weights)) if own.is_none_or(|own| count(&own) < count(&leaf)) => {
+        Some((leaf, weights)) if own.is_none_or(|own| own.play() < leaf.play()) => {
             Record { leaf: Leaf::Best(leaf), weights, ..record }
         }
         _ => record,
@@ -116,8 +115,7 @@ fn unplayed_again(
 fn as_leaf(child: &Child, searched: impl Fn(Position) -> (Option<u8>, u32)) -> Option<(Valued, u32)> {
     let Derived { value, play, error, .. } = child.derived;
     let score = value?;
-    let is_proved = error == Deviation::EXACT && play == as_played(score, true);
-    let error = if is_proved { error } else { error.max(Deviation::from_discs(0.0)) };
+    let error = if is_proved(score, play, error) { error } else { error.max(Deviation::SMALLEST) };
     let (depth, weights) = searched(child.position);
     Some((Valued { to: Some(child.to), score, depth, exact: false, error }, weights))
 }
@@ -126,6 +124,7 @@ fn as_leaf(child: &Child, searched: impl Fn(Position) -> (Option<u8>, u32)) -> O
 mod tests {
     use super::*;
     use crate::book::derive::derive;
+    use crate::book::record::as_played;
 
     #[test]
     fn a_move_that_goes_is_worth_what_the_book_learned_of_it() {

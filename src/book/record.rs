@@ -95,6 +95,8 @@ pub struct Deviation(u8);
 impl Deviation {
     /// The deviation of an exact value.
     pub const EXACT: Self = Self(0);
+    /// The least deviation of an estimate.
+    pub(super) const SMALLEST: Self = Self(1);
     /// The deviation of a value for which nothing was measured.
     pub const UNKNOWN: Self = Self(u8::MAX);
     /// What an unknown deviation counts as when moves are compared: 4 discs.
@@ -102,9 +104,9 @@ impl Deviation {
     /// The least deviation when moves are compared, also of exact values: half a disc.
     const LEAST: u8 = 4;
 
-    /// Rounds a deviation in discs to the nearest step, at least one: only an exact value has none.
+    /// Rounds the deviation of an estimate in discs to the nearest step, at least one.
     pub fn from_discs(discs: f64) -> Self {
-        Self((8.0 * discs).round().clamp(1.0, 254.0) as u8)
+        Self((8.0 * discs).round().clamp(0.0, 254.0) as u8).max(Self::SMALLEST)
     }
 
     /// The deviation in discs, if it is known.
@@ -163,6 +165,11 @@ impl Valued {
     /// Whether the score is proved, if only for its move.
     pub fn is_proved(&self) -> bool {
         self.error == Deviation::EXACT
+    }
+
+    /// The score as it counts in [`Derived::play`].
+    pub(super) fn play(&self) -> i16 {
+        as_played(self.score, self.is_proved())
     }
 }
 
@@ -248,11 +255,14 @@ pub(super) fn as_played(score: Score, exact: bool) -> i16 {
     (if exact { score.0 + score.0.signum() * PROVED } else { score.0 }) as i16
 }
 
-/// The score of a proved win or loss, from how it counts in [`Derived::play`]. None for an estimate, and for a draw: proved ones count like
-/// estimates.
-pub(super) fn decided(play: i16) -> Option<Score> {
-    let play = i32::from(play);
-    (play.abs() > PROVED).then(|| Score(play - play.signum() * PROVED))
+/// Whether [`Derived::play`] is that of a proved loss.
+pub(super) fn is_lost(play: i16) -> bool {
+    i32::from(play) < -PROVED
+}
+
+/// Whether a value, which counts as `play`, is proved and not estimated.
+pub(super) fn is_proved(value: Score, play: i16, error: Deviation) -> bool {
+    error == Deviation::EXACT && play == as_played(value, true)
 }
 
 /// All that a book knows about a position.

@@ -225,11 +225,8 @@ fn numbered<'p, I: Iterator<Item = &'p Path>>(
     let path = |number: u64| {
         let mut name = output.file_stem().unwrap_or_default().to_owned();
         name.push(format!("-{number:05}"));
-        if let Some(extension) = output.extension() {
-            name.push(".");
-            name.push(extension);
-        }
-        output.with_file_name(name)
+        let path = output.with_file_name(name);
+        output.extension().map(|extension| path.with_added_extension(extension)).unwrap_or(path)
     };
     let next = path(shards);
     if next.exists() {

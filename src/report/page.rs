@@ -318,15 +318,11 @@ fn origin(run: &Figures) -> String {
     let weights = run.weights.as_ref().map_or(String::new(), |weights| {
         format!("<p>Best weights <code>{}</code>, by {}.</p>\n", weights.hash, escaped(&weights.program))
     });
-    let (from, continues) = match (&run.continues, &run.parent) {
-        (Some(older), _) => (String::new(), format!("--continue {} ", escaped(&typed(Path::new(older))))),
-        (None, Some(parent)) => {
-            let from =
-                format!("It began from the weights <code>{parent}</code>: add <code>--from</code> with their file.");
-            (format!("<p>{from}</p>\n"), String::new())
-        }
-        (None, None) => Default::default(),
-    };
+    let from = run.parent.as_ref().filter(|_| run.continues.is_none()).map_or(String::new(), |parent| {
+        format!("<p>It began from the weights <code>{parent}</code>: add <code>--from</code> with their file.</p>\n")
+    });
+    let older = run.continues.as_ref().map(|older| escaped(&typed(Path::new(older))));
+    let continues = older.map_or(String::new(), |older| format!("--continue {older} "));
     let generations = run.own_generations.max(1);
     format!(
         "<h3>{run_name}</h3>\n{weights}{from}<pre>flipside config --run {run_typed} &gt; run.toml\nflipside train {continues}--config run.toml \

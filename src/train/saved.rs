@@ -31,7 +31,8 @@ impl Saved {
         for name in CHECKPOINTS {
             if let Some(Some(found)) = saved.checked(checkpoint::read(directory, name, &run, &layout))? {
                 let state = found.state;
-                saved.held.push((state.newest(), state.best.map(|best| best.weights.model)));
+                let newest = state.set_aside().map_or_else(|| state.learner.model(), |file| file.model.clone());
+                saved.held.push((newest, state.best.map(|best| best.weights.model)));
             }
         }
         saved.checked(Metrics::of(&metrics(directory)?, directory))?;

@@ -36,11 +36,8 @@ pub(super) fn write_checkpoint(
 impl Run<'_> {
     /// The newest weights.
     pub(super) fn weights(&self) -> WeightFile {
-        match (&self.state.finished, &self.state.job) {
-            (Some((finished, _)), _) => finished.weights.clone(),
-            (None, Some(job)) => job.before.weights.clone(),
-            (None, None) => WeightFile::new(self.state.learner.model(), self.provenance()),
-        }
+        let of_learner = || WeightFile::new(self.state.learner.model(), self.provenance());
+        self.state.set_aside().cloned().unwrap_or_else(of_learner)
     }
 
     /// The provenance of weights that are made now.

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::config::Place;
-use crate::eval::Model;
 use crate::fit::{Begun, LearnConfig};
 use crate::learn::Learner;
 use crate::weights::WeightFile;
@@ -84,12 +83,11 @@ impl RunState {
         Stand { changes, finished: self.finished.as_ref().map(|_| generation) }
     }
 
-    /// The newest weights.
-    pub fn newest(&self) -> Model {
+    /// The newest weights, if they are not the learner's: those that the run ended with, or those before what is being learned.
+    pub fn set_aside(&self) -> Option<&WeightFile> {
         match (&self.finished, &self.job) {
-            (Some((finished, _)), _) => finished.weights.model.clone(),
-            (None, Some(job)) => job.before.weights.model.clone(),
-            (None, None) => self.learner.model(),
+            (Some((finished, _)), _) => Some(&finished.weights),
+            (None, job) => job.as_ref().map(|job| &job.before.weights),
         }
     }
 

@@ -26,8 +26,7 @@ type Below = Ply<(Option<Score>, bool)>;
 
 impl Linked {
     /// None if no move is known: the position is then a leaf of its parents.
-    fn of(book: &Values<'_>, record: Record, below: &Below) -> Option<Self> {
-        let value = book.of(&record);
+    fn of(book: &Values<'_>, record: Record, value: Option<Score>, below: &Below) -> Option<Self> {
         let children = below.children(record.position, |(value, _)| Derived { value, ..Derived::NOTHING });
         let valued = |child: &Child| child.derived.value.map(|value| (child.to, value));
         let is_linked = |child: &&Child| below.get(child.position).is_some_and(|(_, linked)| linked);
@@ -51,7 +50,7 @@ pub(super) fn linked(
 ) -> Result<(), BookError> {
     let follow = |record: &Record, below: &Below| {
         let value = book.of(record);
-        let linked = Linked::of(book, *record, below);
+        let linked = Linked::of(book, *record, value, below);
         ((value, linked.is_some()), linked)
     };
     walk(&mut (), |(), keys| book.view.chunk(keys), follow, |(), _, linked| linked.map_or(Ok(()), &mut each))

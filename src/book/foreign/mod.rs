@@ -242,7 +242,8 @@ pub fn export(book: &Book, format: BookFormat, out: &mut dyn Write) -> Result<Ex
 /// A book with values that do not contradict its solved positions, as other programs derive the values of positions from those after them.
 struct Values<'b> {
     view: View<'b>,
-    limits: HashMap<Position, Limits>,
+    /// Positions after solved ones: the least and the greatest value that each can have, for its player.
+    limits: HashMap<Position, [Score; 2]>,
     /// The highest level of its positions.
     level: u8,
 }
@@ -263,15 +264,18 @@ impl<'b> Values<'b> {
     /// The value of a position of the book, for its player.
     fn of(&self, record: &Record) -> Option<Score> {
         let value = record.derived.value?;
-        Some(self.limits.get(&record.position).map_or(value, |limits| value.max(limits.least).min(limits.greatest)))
+        let limits = self.limits.get(&record.position);
+        Some(limits.map_or(value, |&[least, greatest]| value.max(least).min(greatest)))
     }
 
-    /// The leaf of a record, if it still counts.
+    /// The leaf of a record, if it still counts, within the limits of its position: the lower one is for the best of its moves alone.
     fn leaf(&self, record: &Record, children: &[Child]) -> Option<Valued> {
         let leaf = open_leaf(record, children)?;
-        let limits = self.limits.get(&record.position).filter(|_| !leaf.exact);
-        let score = limits.map_or(leaf.score, |limits| leaf.score.max(limits.least_leaf).min(limits.greatest));
-        Some(Valued { score, ..leaf })
+        let Some(&[least, greatest]) = self.limits.get(&record.position).filter(|_| !leaf.exact) else {
+            return Some(leaf);
+        };
+        let least = if best_child(Some(leaf), children).is_none() { least } else { Score::MIN };
+        Some(Valued { score: leaf.score.max(least).min(greatest), ..leaf })
     }
 
     /// The level of a record, if it is known.
@@ -284,46 +288,28 @@ impl<'b> Values<'b> {
     }
 }
 
-/// What a solution before a position of the book says about it, for its player.
-#[derive(Clone, Copy)]
-struct Limits {
-    /// The least value that it can have.
-    least: Score,
-    /// The greatest value that it can have, and so the greatest of any of its moves.
-    greatest: Score,
-    /// The least value of its leaf: [`Self::least`] if the leaf is the best of its moves.
-    least_leaf: Score,
-}
-
-impl Limits {
-    const NONE: Self = Self { least: Score::MIN, greatest: Score::MAX, least_leaf: Score::MIN };
-}
-
 /// Limits what follows a position that is solved, or limited itself: no move is better than its value may be, and the best one is as good.
 /// Positions come before those that follow them.
-fn limit(limits: &mut HashMap<Position, Limits>, record: &Record, children: &[Child]) {
+fn limit(limits: &mut HashMap<Position, [Score; 2]>, record: &Record, children: &[Child]) {
     let leaf = open_leaf(record, children);
     let solution = leaf.filter(|leaf| leaf.exact);
-    let own = solution.map(|Valued { score, .. }| Limits { least: score, greatest: score, least_leaf: score });
-    let Some(own) = own.or_else(|| limits.get(&record.position).copied()) else { return };
-    let best = match solution {
-        Some(solution) => solution.to,
-        None => {
-            let known = children.iter().filter_map(|child| Some((child.derived.value?, child.to)));
-            let (value, to) = known.max_by_key(|&(value, _)| value).unzip();
-            to.filter(|_| leaf.is_none_or(|leaf| Some(leaf.score) < value))
-        }
-    };
-    if best.is_none() {
-        limits.entry(record.position).and_modify(|limits| limits.least_leaf = limits.least);
-    }
+    let own = solution.map(|Valued { score, .. }| [score; 2]).or_else(|| limits.get(&record.position).copied());
+    let Some([least, greatest]) = own else { return };
+    let best = solution.map_or_else(|| best_child(leaf, children), |solution| solution.to);
     for child in children {
         let Link::To { turn, .. } = Link::after(record.position, child.to) else { continue };
-        let worst = if best == Some(child.to) { own.least } else { Score::MIN };
-        let [least, greatest] = if turn { [-own.greatest, -worst] } else { [worst, own.greatest] };
-        let limits = limits.entry(child.position).or_insert(Limits::NONE);
-        (limits.least, limits.greatest) = (limits.least.max(least), limits.greatest.min(greatest));
+        let worst = if best == Some(child.to) { least } else { Score::MIN };
+        let [low, high] = if turn { [-greatest, -worst] } else { [worst, greatest] };
+        let [least, greatest] = limits.entry(child.position).or_insert([Score::MIN, Score::MAX]);
+        (*least, *greatest) = (low.max(*least), high.min(*greatest));
     }
+}
+
+/// The best move to a position of the book, if it is better than the leaf.
+fn best_child(leaf: Option<Valued>, children: &[Child]) -> Option<Square> {
+    let known = children.iter().filter_map(|child| Some((child.derived.value?, child.to)));
+    let (value, to) = known.max_by_key(|&(value, _)| value)?;
+    leaf.is_none_or(|leaf| leaf.score < value).then_some(to)
 }
 
 /// The position before a position of the book in which the other player has to pass, if there is one.
